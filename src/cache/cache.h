@@ -22,7 +22,8 @@ struct cache_alias {
  * [C] constant after creation  [L] under the list lock
  */
 struct kmem_cache {
-	uint32_t slot;			/* [C] of its arrays; copy of array.slot */
+	uintptr_t origin;		/* [C] copy of array.origin */
+	uint32_t slot;			/* [C] copy of array.slot */
 	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */

@@ -196,6 +196,7 @@ static struct kmem_cache *make_cache(const struct request *r)
 		goto give_name;
 	if (!pcpu_array_init(&s->array, &s->pool, capacity_of(r)))
 		goto fini_pool;
+	s->origin = s->array.origin;
 	s->slot = s->array.slot;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
