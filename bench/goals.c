@@ -117,9 +117,10 @@ static void goal_report(FILE *f, const struct results *results,
 		ratio_over(results, c, (unsigned int)ours, (unsigned int)over, &ratio);
 	else if (goal->over || !ratio_over_peers(results, c, (unsigned int)ours, &ratio))
 		return;
-	fprintf(f, "goal: %-12s size %4u  n %-5u over %-11s %5.2f [%.2f .. %.2f]  wanted <= %.2f  %s\n",
+	fprintf(f, "goal: %-12s size %4u  n %-5u over %-11s %5.2f [%.2f .. %.2f]",
 		goal->ours, size, n, goal->over ? goal->over : "best malloc",
-		ratio.median, ratio.low, ratio.high, goal->limit,
+		ratio.median, ratio.low, ratio.high);
+	fprintf(f, "  wanted <= %.2f  %s\n", goal->limit,
 		ratio.median <= goal->limit ? "met" : "MISSED");
 }
 

@@ -57,7 +57,8 @@ void report_table(FILE *f, const struct results *results)
 		"round, median %s\n", results->nr_rounds,
 		results->nr_rounds < 6 ? "and range (too few rounds to be sure)" :
 		"and its 95 % interval");
-	fprintf(f, " size      n  allocator        median       min    spread  outside  over best malloc\n");
+	fprintf(f, "%5s %6s  %-13s %9s %9s %9s %8s  %s\n", "size", "n", "allocator",
+		"median", "min", "spread", "outside", "over best malloc");
 	for (c = 0; c < results->nr_cases; c++)
 		for (a = 0; a < results->nr_allocators; a++)
 			print_row(f, results, c, a);
