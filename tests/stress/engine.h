@@ -53,6 +53,7 @@ struct queue {
  * @max_size:	no kind with larger objects takes part; 0: no limit
  * @nr_nodes:	nodes to ask for
  * @may_fail:	NULL is no fault
+ * @must_fail:	never to see NULL is one, as the case would be about nothing
  * @no_debug:	leave out caches with debugging flags
  */
 struct engine_config {
@@ -60,6 +61,7 @@ struct engine_config {
 	size_t max_size;
 	unsigned int nr_nodes;
 	bool may_fail;
+	bool must_fail;
 	bool no_debug;
 };
 
@@ -147,6 +149,7 @@ void op_zero_size(struct actor *a);
  * @life:		calls until a thread ends and another starts; 0: no end
  * @hop:		threads change CPUs, by themselves and by force
  * @maintain:		shrink, trim, create, destroy and read figures meanwhile
+ * @no_return:		don't expect memory to go back to the system
  */
 struct run_config {
 	struct engine_config engine;
@@ -155,11 +158,14 @@ struct run_config {
 	uint64_t life;
 	bool hop;
 	bool maintain;
+	bool no_return;
 };
 
 /** engine_run() - open, run, close; prints what was done */
 void engine_run(const struct run_config *cfg);
 /** engine_run_small() - an engine_run() of @calls for cases about something else */
 void engine_run_small(uint64_t calls, unsigned int threads);
+/** engine_run_kept() - the same where the system takes no memory back */
+void engine_run_kept(uint64_t calls, unsigned int threads);
 
 #endif /* STRESS_ENGINE_H */

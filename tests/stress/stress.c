@@ -419,7 +419,8 @@ static void print_collected(int fd)
 
 static int watch(const struct stress_case *c, pid_t pid)
 {
-	int status = stress_wait(pid, (uint64_t)(c->timeout_s * 1000 * stress_slow()), NULL);
+	double seconds = c->timeout_s * stress_slow() * (opt.is_long ? 10 : 1);
+	int status = stress_wait(pid, (uint64_t)(seconds * 1000), NULL);
 
 	if (status == STRESS_HUNG)
 		stress_show_threads(pid);

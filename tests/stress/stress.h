@@ -53,7 +53,8 @@
  * struct stress_case - one case
  * @name:      its name, a fact
  * @run:       the case; returning means passed
- * @timeout_s: seconds until the watchdog calls it hung, before STRESS_SLOW
+ * @timeout_s: seconds until the watchdog calls it hung, before STRESS_SLOW and a
+ *             factor of 10 for the long form
  * @env:       NAME=VALUE strings put into its environment, or NULL
  * @noisy:     what it provokes prints on standard error
  * @hidden:    not a case but a role that a case executes; see stress_sub_run()
