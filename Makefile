@@ -6,7 +6,6 @@
 BUILD	?= build
 DIR	?= /usr
 PREFIX	?= /usr/local
-CC	?= cc
 # Further options of `meson setup`, -Dwerror=true say.
 MESON_FLAGS ?=
 # Options of scripts/run-tests and of kmem-bench.
