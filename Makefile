@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+#
+# The front door: each target installs the Debian packages that it misses, then
+# runs Meson and Ninja. `make help` lists the targets.
+
+BUILD	?= build
+DIR	?= /usr
+PREFIX	?= /usr/local
+# Further options of `meson setup`, -Dwerror=true say.
+MESON_FLAGS ?=
+# Options of scripts/run-tests and of kmem-bench.
+TEST_FLAGS ?=
+BENCH_FLAGS ?=
+
+checks	:= layers headers symbols limits fastpath
+# A test program may be slower under a sanitizer or an emulator.
+slow	:= --timeout-multiplier 6
+
+.PHONY: all help run test stress bench install clean asan tsan clang arm64 \
+	check $(checks:%=check-%) deps-build
+.DEFAULT_GOAL := all
+
+## make: build everything into build/
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+deps-build:
+	@scripts/install-deps build test
+
+$(BUILD)/build.ninja: | deps-build
+	meson setup --prefix $(PREFIX) $(MESON_FLAGS) $(BUILD)
+
+## make run [DIR=/path]: build a directory tree in memory and take it down again
+run: all
+	$(BUILD)/examples/dirtree $(DIR)
+
+## make test: every test, ending in "N passed, N failed"
+test: all
+	scripts/run-tests -C $(BUILD) $(TEST_FLAGS)
+
+## make stress: the long form of the stress tests
+stress: all
+	scripts/run-tests -C $(BUILD) --setup long --suite stress $(TEST_FLAGS)
+
+## make bench: kmem-bench against the other allocators
+bench: all
+	@scripts/install-deps bench
+	$(BUILD)/bench/kmem-bench $(BENCH_FLAGS)
+
+## make install [PREFIX=/usr/local DESTDIR=]: libraries, headers, pkg-config file
+install: all
+	meson configure --prefix $(PREFIX) $(BUILD)
+	meson install -C $(BUILD)
+
+## make check: all of the following
+check: $(checks:%=check-%)
+
+## make check-layers: no file includes or calls what lies above its layer
+## make check-headers: each public header alone, as C11 and C++17
+## make check-symbols: exports, map file and headers name the same functions
+## make check-limits: sizes of functions and files
+## make check-fastpath: instructions of alloc and free against the reviewed table
+$(checks:%=check-%): check-%: all
+	@scripts/install-deps check
+	scripts/check-$* $(BUILD)
+
+## make asan, make tsan: the tests under AddressSanitizer and UBSan, ThreadSanitizer
+asan: deps-build
+	test -f build-asan/build.ninja || \
+		meson setup -Db_sanitize=address,undefined $(MESON_FLAGS) build-asan
+	scripts/run-tests -C build-asan $(slow) $(TEST_FLAGS)
+
+tsan: deps-build
+	test -f build-tsan/build.ninja || \
+		meson setup -Db_sanitize=thread $(MESON_FLAGS) build-tsan
+	scripts/run-tests -C build-tsan $(slow) $(TEST_FLAGS)
+
+## make clang: build with clang and run the tests
+clang: deps-build
+	@scripts/install-deps clang
+	test -f build-clang/build.ninja || \
+		CC=clang meson setup $(MESON_FLAGS) build-clang
+	scripts/run-tests -C build-clang $(TEST_FLAGS)
+
+## make arm64: cross build, and the tests that need no cmocka under qemu
+arm64: deps-build
+	@scripts/install-deps arm64
+	test -f build-arm64/build.ninja || \
+		meson setup --cross-file scripts/arm64.ini $(MESON_FLAGS) build-arm64
+	scripts/run-tests -C build-arm64 $(slow) $(TEST_FLAGS)
+
+## make clean: remove the build directories
+clean:
+	rm -rf build build-asan build-tsan build-clang build-arm64
+
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
