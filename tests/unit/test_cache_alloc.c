@@ -29,34 +29,40 @@ static struct kmem_cache *make(unsigned int size)
 	return s;
 }
 
+/* Fill the gaps of the array, check all, and leave some of it. */
+static void replace_some(struct kmem_cache *s, void **p, size_t nr, bool all)
+{
+	static uint64_t seed = 2;
+	unsigned int size = kmem_cache_size(s);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (p[i])
+			continue;
+		p[i] = kmem_cache_alloc(s, GFP_KERNEL);
+		assert_non_null(p[i]);
+		stamp(p[i], size, (uintptr_t)p[i]);
+	}
+	shuffle(p, nr, &seed);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(stamped(p[i], size, (uintptr_t)p[i]));
+		if (all || i % 3) {
+			kmem_cache_free(s, p[i]);
+			p[i] = NULL;
+		}
+	}
+}
+
 /* Every byte of every size is the owner's, in any order of freeing. */
 static void objects_of_all_sizes_do_not_overlap(void **state)
 {
-	uint64_t seed = 2;
-
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct kmem_cache *s = make(sizes[i]);
 		size_t nr = nr_for(sizes[i]);
 		void **p = calloc(nr, sizeof(*p));
 
-		for (int round = 0; round < 3; round++) {
-			for (size_t j = 0; j < nr; j++) {
-				if (p[j])
-					continue;
-				p[j] = kmem_cache_alloc(s, GFP_KERNEL);
-				assert_non_null(p[j]);
-				stamp(p[j], sizes[i], (uintptr_t)p[j]);
-			}
-			shuffle(p, nr, &seed);
-			for (size_t j = 0; j < nr; j++) {
-				assert_true(stamped(p[j], sizes[i], (uintptr_t)p[j]));
-				if (round == 2 || j % 3) {
-					kmem_cache_free(s, p[j]);
-					p[j] = NULL;
-				}
-			}
-		}
+		for (int round = 0; round < 3; round++)
+			replace_some(s, p, nr, round == 2);
 		assert_int_equal(stats_of(s).objects, 0);
 		free(p);
 		kmem_cache_destroy(s);

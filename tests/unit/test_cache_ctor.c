@@ -65,30 +65,35 @@ static void new_objects_are_constructed(void **state)
 	}
 }
 
+static void free_half_and_take_again(struct kmem_cache *s, void **p, size_t nr,
+				     bool bulk)
+{
+	static uint64_t seed = 1;
+
+	shuffle(p, nr, &seed);
+	if (bulk)
+		kmem_cache_free_bulk(s, nr / 2, p);
+	else
+		for (size_t i = 0; i < nr / 2; i++)
+			kmem_cache_free(s, p[i]);
+	kmem_cache_shrink(s);
+	for (size_t i = 0; i < nr / 2; i++)
+		p[i] = kmem_cache_alloc(s, GFP_KERNEL);
+	for (size_t i = 0; i < nr; i++)
+		assert_true(filled_with(p[i], BUILT, ctor_size));
+}
+
 /* Objects go through arrays, depots and slabs and stay as they were built. */
 static void free_objects_keep_their_construction(void **state)
 {
-	uint64_t seed = 1;
-
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct kmem_cache *s = make(sizes[i], 0);
 		size_t nr = nr_for(sizes[i]);
 		void **p = take(s, nr);
 
-		for (int round = 0; round < 4; round++) {
-			shuffle(p, nr, &seed);
-			if (round & 1)
-				kmem_cache_free_bulk(s, nr / 2, p);
-			else
-				for (size_t j = 0; j < nr / 2; j++)
-					kmem_cache_free(s, p[j]);
-			kmem_cache_shrink(s);
-			for (size_t j = 0; j < nr / 2; j++)
-				p[j] = kmem_cache_alloc(s, GFP_KERNEL);
-			for (size_t j = 0; j < nr; j++)
-				assert_true(filled_with(p[j], BUILT, sizes[i]));
-		}
+		for (int round = 0; round < 4; round++)
+			free_half_and_take_again(s, p, nr, round & 1);
 		kmem_cache_free_bulk(s, nr, p);
 		free(p);
 		kmem_cache_destroy(s);
@@ -179,6 +184,24 @@ static void bulk_and_sheaf_objects_are_constructed(void **state)
 	kmem_cache_destroy(s);
 }
 
+static void use_debugged(unsigned int size, slab_flags_t flags)
+{
+	struct kmem_cache *s = make(size, flags);
+	void **p = take(s, 100);
+
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < 100; i++) {
+			assert_true(filled_with(p[i], BUILT, size));
+			kmem_cache_free(s, p[i]);
+		}
+		for (size_t i = 0; i < 100; i++)
+			p[i] = kmem_cache_alloc(s, GFP_KERNEL);
+	}
+	kmem_cache_free_bulk(s, 100, p);
+	free(p);
+	kmem_cache_destroy(s);
+}
+
 static void debug_flags_respect_the_construction(void **state)
 {
 	static const slab_flags_t flags[] = { SLAB_CONSISTENCY_CHECKS,
@@ -187,24 +210,11 @@ static void debug_flags_respect_the_construction(void **state)
 		SLAB_STORE_USER };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		for (unsigned int size = 1; size <= 130; size += 43) {
-			struct kmem_cache *s = make(size, flags[i]);
-			void **p = take(s, 100);
-
-			for (int round = 0; round < 3; round++) {
-				for (size_t j = 0; j < 100; j++) {
-					assert_true(filled_with(p[j], BUILT, size));
-					kmem_cache_free(s, p[j]);
-				}
-				for (size_t j = 0; j < 100; j++)
-					p[j] = kmem_cache_alloc(s, GFP_KERNEL);
-			}
-			kmem_cache_free_bulk(s, 100, p);
-			free(p);
-			kmem_cache_destroy(s);
-		}
-	}
+	capture_begin();
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		for (unsigned int size = 1; size <= 130; size += 43)
+			use_debugged(size, flags[i]);
+	assert_string_equal(capture_end(), "");
 }
 
 static void aligned_objects_are_constructed_where_they_start(void **state)
