@@ -142,7 +142,7 @@ static void new_slabs_are_constructed_anew(void **state)
 {
 	enum { NR = 3000 };
 	struct kmem_cache *s = make(200, 0);
-	unsigned long first;
+	unsigned long first = 0;
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
