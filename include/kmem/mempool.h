@@ -22,7 +22,8 @@ typedef void (mempool_free_t)(void *element, void *data);
  */
 typedef struct mempool {
 	uint32_t lock;		/* futex word; protects all below */
-	uint32_t waiters;	/* futex word: bumped by every free */
+	uint32_t sequence;	/* futex word: bumped to wake sleepers */
+	uint32_t nr_sleepers;	/* in mempool_alloc() */
 	int min_nr;		/* elements to keep */
 	int curr_nr;		/* elements kept now */
 	void **elements;

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Do run-tests and the check scripts find what they look for? Prints TAP."""
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+
+
+def load(name):
+    """A script as a module."""
+    loader = importlib.machinery.SourceFileLoader(
+        name.replace('-', '_'), os.path.join(HERE, name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def limits_of(code):
+    """[(rule, function)] that check-limits finds in C code."""
+    with tempfile.NamedTemporaryFile('w', suffix='.c') as file:
+        file.write(code)
+        file.flush()
+        return [found[:2] for found in
+                load('check-limits').check_file(file.name)]
+
+
+def counted(stdout, result='OK', returncode=0):
+    """(passed, failures, skipped) of one program."""
+    module = load('run-tests')
+    count = module.Count()
+    module.count_cases({'name': 'p', 'stdout': stdout, 'result': result,
+                        'returncode': returncode, 'duration': 1.0}, count)
+    return count.passed, [what for _, what in count.failed], count.skipped
+
+
+def path_of(lines):
+    """(counts, faults) of assembly in objdump's form, one line per address."""
+    module = load('check-fastpath')
+    body = [module.Instruction(address, text)
+            for address, text in enumerate(lines)]
+    path, faults = module.hot_path('f', body)
+    return module.count(path), faults
+
+
+def run_tests_counts_cases_of_a_program():
+    assert counted('1..2\nok 1 - a\nok 2 - b\n') == (2, [], 0)
+
+
+def run_tests_counts_a_silent_program_as_one():
+    assert counted('hello\n') == (1, [], 0)
+    assert counted('', 'FAIL', 3) == (0, ['exit code 3'], 0)
+    assert counted('', 'SKIP', 77) == (0, [], 1)
+    assert counted('', 'TIMEOUT', -15) == (0, ['timed out after 1 s'], 0)
+
+
+def run_tests_names_the_failed_case():
+    assert counted('1..2\nok 1 - a\nnot ok 2 - b\n', 'FAIL', 1) == \
+        (1, ['b'], 0)
+
+
+def run_tests_knows_cmockas_skip():
+    assert counted('1..1\nnot ok 1 # SKIP a\n') == (0, [], 1)
+
+
+def run_tests_fails_a_program_that_dies_between_cases():
+    assert counted('1..3\nok 1 - a\n', 'FAIL', -6) == \
+        (1, ['killed by signal 6 after 1 of 3 cases'], 0)
+
+
+def run_tests_fails_a_program_that_dies_after_its_cases():
+    assert counted('1..1\nok 1 - a\n', 'FAIL', 23) == \
+        (1, ['exit code 23'], 0)
+
+
+def run_tests_fails_missing_cases_in_spite_of_exit_0():
+    assert counted('1..2\nok 1 - a\n') == \
+        (1, ['exit code 0 after 1 of 2 cases'], 0)
+
+
+def limits_find_a_long_function():
+    body = '\tx();\n' * 58
+    assert limits_of('void f(void)\n{\n' + body[:-5] + '}\n') == []
+    assert limits_of('void f(void)\n{\n' + body + '}\n') == \
+        [('function', 'f')]
+
+
+def limits_find_a_long_line_and_file():
+    assert limits_of('\t' + 'x' * 93 + '\n') == [('line', '')]
+    assert limits_of('\n' * 801) == [('file', '')]
+
+
+def limits_count_parameters():
+    assert limits_of('void f(int a, void (*b)(int, int), int c, int d, '
+                     'int e)\n{\n}\n') == []
+    assert limits_of('void f(int a, int b, int c, int d, int e, int g)\n'
+                     '{\n}\n') == [('parameters', 'f')]
+
+
+def limits_see_nesting_without_braces():
+    assert limits_of('void f(void)\n{ if (a) for (;;) while (b) c(); }\n') \
+        == []
+    assert limits_of('void f(void)\n{ if (a) for (;;) while (b) if (c) d();'
+                     ' }\n') == [('nesting', 'f')]
+
+
+def limits_take_else_if_for_one_level():
+    chain = 'else if (b) c();\n' * 9
+    assert limits_of('void f(void)\n{ if (a) b(); ' + chain + '}\n') == []
+
+
+def limits_find_a_conditional_inside_a_function_only():
+    assert limits_of('#if A\nvoid f(void)\n{\n}\n#endif\n') == []
+    assert limits_of('void f(void)\n{\n#ifdef A\n#endif\n}\n') == \
+        [('if', 'f')]
+
+
+def limits_are_not_misled_by_strings_and_comments():
+    assert limits_of('void f(void)\n{\n\tx("}", \'{\'); /* } */\n'
+                     '#if A\n#endif\n}\n') == [('if', 'f')]
+
+
+def layers_know_up_down_and_private():
+    module = load('check-layers')
+    exists = module.os.path.exists
+    module.os.path.exists = lambda path: True
+    try:
+        assert module.check_src_include('slab', 'slab/private.h') is None
+        assert module.check_src_include('slab', 'page/page.h') is None
+        assert 'above' in module.check_src_include('slab', 'pcpu/pcpu.h')
+        assert 'private' in module.check_src_include('slab', 'page/meta.h')
+        assert 'no layer' in module.check_src_include('slab', 'sys/mman.h')
+    finally:
+        module.os.path.exists = exists
+
+
+def fastpath_follows_the_path_to_its_return():
+    counts, faults = path_of(['mov (%rdi),%rax', 'test %rax,%rax', 'je 9 <x>',
+                              'jmp 5 <f+5>', 'call 7 <slow>',
+                              'mov %rax,8(%rdi)', 'ret'])
+    assert not faults
+    assert counts['total'] == 6
+    assert (counts['load'], counts['store'], counts['test'],
+            counts['jump']) == (1, 1, 1, 3)
+
+
+def fastpath_forbids_calls_locks_and_leaving():
+    for line in ('call 9 <slow>', 'data16 rex.W call 9 <x>',
+                 'lock addq $1,(%rdi)', 'xchg %rax,(%rdi)', 'jmp 99 <slow>',
+                 'jmp *%rax'):
+        assert path_of([line, 'ret'])[1], line
+    assert path_of([])[1]
+
+
+def symbols_are_found_in_declarations():
+    module = load('check-symbols')
+    assert module.strip_attributes(
+        '__attribute__((alloc_size(1, 2))) void *f(int (*g)(int))').strip() \
+        == 'void *f(int (*g)(int))'
+    os.chdir(os.path.join(HERE, '..'))
+    assert {'kmalloc', 'kmem_cache_create_args', 'kstrdup'} <= \
+        module.declared(['slab'])
+
+
+def main():
+    cases = [(name, case) for name, case in globals().items()
+             if name.startswith(('run_tests_', 'limits_', 'layers_',
+                                 'fastpath_', 'symbols_'))
+             and name != 'limits_of']
+    print(f'1..{len(cases)}')
+    failed = 0
+    for number, (name, case) in enumerate(cases, 1):
+        try:
+            case()
+            print(f'ok {number} - {name}')
+        except Exception as error:  # pylint: disable=broad-except
+            failed += 1
+            line = error.__traceback__.tb_next.tb_lineno
+            print(f'not ok {number} - {name}\n# line {line}: {error!r}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

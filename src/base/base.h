@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* base/base.h - border header of layer 0 */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+#include "atomic.h"
+#include "bits.h"
+#include "compiler.h"
+#include "list.h"
+#include "lock.h"
+#include "percpu.h"
+#include "report.h"
+#include "section.h"
+
+/* Sleep while *@word == @seen; may return early. errno is kept. */
+void futex_wait(_Atomic(uint32_t) *word, uint32_t seen);
+/* The same for at most @ms milliseconds. */
+void futex_wait_ms(_Atomic(uint32_t) *word, uint32_t seen, unsigned int ms);
+/* Wake up to @nr sleepers on @word. errno is kept. */
+void futex_wake(_Atomic(uint32_t) *word, int nr);
+
+#endif /* BASE_BASE_H */

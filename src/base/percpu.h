@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/percpu.h - the per-CPU region and what every fast path reads
+ *
+ * One region for all possible CPUs: CPU c's area is at pcpu_base +
+ * (c << PCPU_SHIFT), and a cache owns the same offset, its slot, in each. The
+ * area before CPU 0's is shared: a cache's figures that belong to no CPU.
+ *
+ * P1  All areas are readable at all times. A page that was never written reads
+ *     as zero, and an all-zero slot is closed: sequences on it fail.
+ * P2  An area becomes writable when its CPU first takes a slow path, so CPUs
+ *     that are never used cost no memory.
+ * P3  Offset 0 is no cache's: it stays closed for ever.
+ */
+#ifndef BASE_PERCPU_H
+#define BASE_PERCPU_H
+
+#include "atomic.h"
+
+#define PCPU_SHIFT	22
+#define PCPU_AREA_SIZE	((size_t)1 << PCPU_SHIFT)
+#define PCPU_MAX_CPUS	8192
+#define PCPU_SLOT_ALIGN	64
+
+/* Allocations are counted in the word's upper bits, objects in the lower. */
+#define SLOT_COUNT_BITS	16
+#define SLOT_ALLOC_ONE	((uint64_t)1 << SLOT_COUNT_BITS)
+#define SLOT_COUNT_MASK	(SLOT_ALLOC_ONE - 1)
+/* Most objects in an array, so that count and capacity fit their fields. */
+#define SLOT_MAX_OBJS	8192
+
+/**
+ * struct pcpu_slot - the array of one cache on one CPU
+ * @word:  objects in @objs, and 2^16 times the allocations made so far
+ * @floor: pop fails when count <= floor; ~0: closed
+ * @ceil:  push fails when count >= ceil; 0: closed
+ * @objs:  a stack of free objects
+ *
+ * The offset of a slot is that of this struct; what slow paths need stands
+ * before it (struct slab_cpu).
+ */
+struct pcpu_slot {
+	_Atomic(uint64_t) word;
+	_Atomic(uint64_t) bounds;	/* floor in the low half, ceil in the high */
+	void *objs[];
+};
+
+#define SLOT_CLOSED	((uint64_t)UINT32_MAX)
+
+/**
+ * struct hot - what fast paths read, on lines that nobody writes after start
+ * @rseq_offset: of the rseq area from the thread pointer; 0 before start and in
+ *		 lock mode: sequences fail at their first test
+ * @pcpu_base:	 CPU 0's area
+ * @rseq_cpus:	 CPU numbers from here on have no area
+ * @arena_base:	 first byte of the arena
+ * @arena_pages: pages in it; 0 before start
+ * @page_map:	 an entry per page of the arena
+ */
+struct hot {
+	uintptr_t rseq_offset;
+	uintptr_t pcpu_base;
+	uint64_t rseq_cpus;
+	uintptr_t arena_base;
+	size_t arena_pages;
+	_Atomic(uint32_t) *page_map;
+	uint32_t lock_cpus;	/* lock mode: CPUs that threads spread over, else 0 */
+	uint32_t spread;	/* lock mode: give every thread a CPU number of its own */
+};
+
+extern hidden struct hot hot;
+
+/* The slot of a cache on a CPU; @cpu is a possible one. */
+static inline struct pcpu_slot *pcpu_slot(uint32_t offset, unsigned int cpu)
+{
+	return (struct pcpu_slot *)(hot.pcpu_base +
+				    ((uintptr_t)cpu << PCPU_SHIFT) + offset);
+}
+
+/* The figures of a cache that belong to no CPU. */
+static inline struct pcpu_slot *pcpu_shared(uint32_t offset)
+{
+	return (struct pcpu_slot *)(hot.pcpu_base - PCPU_AREA_SIZE + offset);
+}
+
+#endif /* BASE_PERCPU_H */

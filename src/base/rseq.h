@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/rseq.h - the sequences on per-CPU arrays
+ *
+ * The one interface, over two implementations: restartable sequences
+ * (rseq_x86_64.h) and a lock per array (rseq_lock.h). The first is tried
+ * always; in lock mode it fails at its first test, and the slow paths then
+ * call slot_*_locked().
+ *
+ *   slot_pop()       one object, or NULL when empty or closed
+ *   slot_push()      false when full, closed, or the object is on top already
+ *   slot_pop_bulk()  up to nr objects; returns how many
+ *   slot_push_bulk() up to nr objects, from the end of the array; how many
+ *
+ * Ordering (O2): a sequence commits with one store of the word, and only
+ * threads on its CPU run it, so they are ordered by the context switch between
+ * them and need no fence. Whoever closes a slot from another CPU stores the
+ * closed bounds and then runs membarrier(PRIVATE_EXPEDITED_RSEQ), which aborts
+ * a sequence in flight. The bounds are loaded BEFORE the word: who sees the
+ * reopened bounds (a release store) sees the word that the drain left.
+ * Pairs with slot_close() and slot_reopen() in pcpu/drain.c.
+ */
+#ifndef BASE_RSEQ_H
+#define BASE_RSEQ_H
+
+#include "percpu.h"
+
+/* Objects that one bulk sequence copies at most: a preempted one starts over. */
+#define SEQ_MAX_BULK	256
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define CONFIG_RSEQ 1
+#include "rseq_x86_64.h"
+#else
+#define CONFIG_RSEQ 0
+#include "rseq_none.h"
+#endif
+
+#endif /* BASE_RSEQ_H */

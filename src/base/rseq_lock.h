@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/rseq_lock.h - the same operations on a slot under its array lock
+ *
+ * For lock mode. The lock is only ever tried, with a bounded number of looks:
+ * its holder may be preempted, or be the very thread that a signal handler
+ * interrupted; who fails takes the slow path.
+ *
+ * Each operation commits with one store of the word, as the sequences do, so
+ * that a lock found held in a forked child can be broken: its value is the
+ * fork generation of the holder, and an older one has no holder any more.
+ */
+#ifndef BASE_RSEQ_LOCK_H
+#define BASE_RSEQ_LOCK_H
+
+#include <string.h>
+#include "percpu.h"
+
+extern hidden _Atomic(uint32_t) fork_generation;	/* from 1 */
+
+#define ARRAY_LOCK_TRIES	50
+
+/* Acquire: pairs with the release in array_lock_drop(). */
+static inline bool array_lock_try(_Atomic(uint32_t) *lock)
+{
+	uint32_t self = load_relaxed(&fork_generation);
+	int tries;
+
+	for (tries = 0; tries < ARRAY_LOCK_TRIES; tries++) {
+		uint32_t seen = load_relaxed(lock);
+
+		if (seen != self && cas_acquire(lock, &seen, self))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+static inline void array_lock_drop(_Atomic(uint32_t) *lock)
+{
+	store_release(lock, 0);
+}
+
+/* All of these: the array lock is held. */
+static inline size_t slot_room_locked(struct pcpu_slot *slot)
+{
+	uint64_t count = load_relaxed(&slot->word) & SLOT_COUNT_MASK;
+	uint64_t ceil = load_relaxed(&slot->bounds) >> 32;
+
+	return ceil > count ? ceil - count : 0;
+}
+
+static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
+				     void **objs, int64_t step)
+{
+	uint64_t word = load_relaxed(&slot->word);
+	uint64_t count = word & SLOT_COUNT_MASK;
+	uint64_t floor = load_relaxed(&slot->bounds) & UINT32_MAX;
+
+	if (count <= floor)
+		return 0;
+	if (nr > count - floor)
+		nr = count - floor;
+	memcpy(objs, slot->objs + count - nr, nr * sizeof(*objs));
+	compiler_barrier();
+	store_relaxed(&slot->word, word + nr * (uint64_t)step);
+	return nr;
+}
+
+static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
+				      void **objs)
+{
+	uint64_t word = load_relaxed(&slot->word);
+	uint64_t count = word & SLOT_COUNT_MASK;
+	size_t room = slot_room_locked(slot);
+
+	if (nr > room) {
+		objs += nr - room;
+		nr = room;
+	}
+	memcpy(slot->objs + count, objs, nr * sizeof(*objs));
+	compiler_barrier();
+	store_relaxed(&slot->word, word + nr);
+	return nr;
+}
+
+#endif /* BASE_RSEQ_LOCK_H */

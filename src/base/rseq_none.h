@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* base/rseq_none.h - machines without sequences of ours: always lock mode */
+#ifndef BASE_RSEQ_NONE_H
+#define BASE_RSEQ_NONE_H
+
+static always_inline void *slot_pop(uintptr_t offset)
+{
+	(void)offset;
+	return NULL;
+}
+
+static always_inline bool slot_push(uintptr_t offset, void *obj)
+{
+	(void)offset;
+	(void)obj;
+	return false;
+}
+
+static inline size_t slot_pop_bulk(uintptr_t offset, size_t nr, void **objs,
+				   int64_t step, struct pcpu_slot **where)
+{
+	(void)offset;
+	(void)nr;
+	(void)objs;
+	(void)step;
+	*where = NULL;
+	return 0;
+}
+
+static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
+				    struct pcpu_slot **where)
+{
+	(void)offset;
+	(void)nr;
+	(void)objs;
+	*where = NULL;
+	return 0;
+}
+
+static inline int rseq_current_cpu(void)
+{
+	return -1;
+}
+
+#endif /* BASE_RSEQ_NONE_H */

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/rseq_x86_64.h - restartable sequences in x86-64 assembly
+ *
+ * A sequence stores the address of its descriptor into rseq_cs of the thread's
+ * rseq area (registered by glibc; we write that field and no other), reads the
+ * CPU number and works on that CPU's slot. If the kernel preempts, migrates or
+ * signals the thread between label 1 and label 2, it clears rseq_cs and
+ * resumes at label 4, which counts the abort and starts over. The store before
+ * label 2 commits. Leaving a sequence by a jump needs no cleaning up: the
+ * kernel finds the instruction pointer outside and forgets the descriptor.
+ *
+ * Before start and in lock mode the area's offset is 0, which no area has; a CPU
+ * number without an area (an unregistered thread: -1 or -2) fails the
+ * comparison with rseq_cpus.
+ *
+ * push compares the object with the top of the array, which catches the plain
+ * double free; with an empty array it compares with the bounds word, which is
+ * no address of an object.
+ */
+#ifndef BASE_RSEQ_X86_64_H
+#define BASE_RSEQ_X86_64_H
+
+/* struct rseq, as the kernel fixes it: offsets from the area's start. */
+#define RSEQ_CPU_ID	"4"
+#define RSEQ_CS		"8"
+#define RSEQ_SIG_TEXT	"0x53053053"
+
+/* Aborts are counted in the word before the cache's slot in the shared area. */
+#define PCPU_SHIFT_TEXT	"22"
+_Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
+
+/* The descriptor: version, flags, start, length, abort address. */
+#define SEQ_DESCRIPTOR							\
+	".pushsection __rseq_cs, \"aw\"\n\t"				\
+	".balign 32\n"							\
+	"9:\n\t"							\
+	".long 0, 0\n\t"						\
+	".quad 1f, 2f - 1f, 4f\n\t"					\
+	".popsection\n"
+
+/* Publish it and find this CPU's slot in %[slot]; %[tmp] is clobbered. */
+#define SEQ_BEGIN							\
+	"testq %[area], %[area]\n\t"					\
+	"je %l[fail]\n"							\
+	"3:\n\t"							\
+	"leaq 9b(%%rip), %[tmp]\n\t"					\
+	"movq %[tmp], %%fs:" RSEQ_CS "(%[area])\n"			\
+	"1:\n\t"							\
+	"movl %%fs:" RSEQ_CPU_ID "(%[area]), %k[slot]\n\t"		\
+	"cmpq %[cpus], %[slot]\n\t"					\
+	"jae %l[fail]\n\t"						\
+	"shlq $" PCPU_SHIFT_TEXT ", %[slot]\n\t"			\
+	"addq %[base], %[slot]\n\t"					\
+	"addq %[offset], %[slot]\n\t"
+
+/* The kernel checks the four signature bytes before the abort address. */
+#define SEQ_END								\
+	"2:\n\t"							\
+	".pushsection __rseq_failure, \"ax\"\n\t"			\
+	".byte 0x0f, 0xb9, 0x3d\n\t"					\
+	".long " RSEQ_SIG_TEXT "\n"					\
+	"4:\n\t"							\
+	"movq %[base], %[tmp]\n\t"					\
+	"lock incq -(1 << " PCPU_SHIFT_TEXT ") - 8(%[tmp], %[offset])\n\t"\
+	"jmp 3b\n\t"							\
+	".popsection\n\t"
+
+#define SEQ_INPUTS							\
+	[area] "r" (hot.rseq_offset), [cpus] "m" (hot.rseq_cpus),	\
+	[base] "m" (hot.pcpu_base), [offset] "r" (offset)
+
+static always_inline void *slot_pop(uintptr_t offset)
+{
+	uintptr_t slot, tmp, word, obj;
+
+	__asm__ __volatile__ goto (
+		SEQ_DESCRIPTOR
+		SEQ_BEGIN
+		"movl 8(%[slot]), %k[tmp]\n\t"		/* floor */
+		"movq (%[slot]), %[word]\n\t"
+		"movzwl %w[word], %k[obj]\n\t"		/* count */
+		"cmpl %k[tmp], %k[obj]\n\t"
+		"jbe %l[fail]\n\t"
+		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"
+		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */
+		"movq %[word], (%[slot])\n"
+		SEQ_END
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
+		  [word] "=&r" (word), [obj] "=&r" (obj)
+		: SEQ_INPUTS
+		: "memory", "cc"
+		: fail);
+	return (void *)obj;
+fail:
+	return NULL;
+}
+
+static always_inline bool slot_push(uintptr_t offset, void *obj)
+{
+	uintptr_t slot, tmp, word, count;
+
+	__asm__ __volatile__ goto (
+		SEQ_DESCRIPTOR
+		SEQ_BEGIN
+		"movl 12(%[slot]), %k[tmp]\n\t"		/* ceil */
+		"movq (%[slot]), %[word]\n\t"
+		"movzwl %w[word], %k[count]\n\t"
+		"cmpl %k[tmp], %k[count]\n\t"
+		"jae %l[fail]\n\t"
+		"cmpq %[obj], 8(%[slot], %[count], 8)\n\t" /* freed twice? */
+		"je %l[fail]\n\t"
+		"movq %[obj], 16(%[slot], %[count], 8)\n\t"
+		"incq %[word]\n\t"
+		"movq %[word], (%[slot])\n"
+		SEQ_END
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
+		  [word] "=&r" (word), [count] "=&r" (count)
+		: SEQ_INPUTS, [obj] "r" (obj)
+		: "memory", "cc"
+		: fail);
+	return true;
+fail:
+	return false;
+}
+
+/*
+ * Copy %[got] pointers from %[src] to %[dst]: an odd one, an odd pair, then
+ * fours. @each sees them in xmm0 (and xmm1).
+ */
+#define SEQ_COPY(each_one, each_pair, each_four)			\
+	"xorl %k[cur], %k[cur]\n\t"					\
+	"testb $1, %b[got]\n\t"						\
+	"je 5f\n\t"							\
+	"movq (%[src]), %%xmm0\n\t"					\
+	"movq %%xmm0, (%[dst])\n\t"					\
+	each_one							\
+	"incl %k[cur]\n"						\
+	"5:\n\t"							\
+	"testb $2, %b[got]\n\t"						\
+	"je 6f\n\t"							\
+	"movups (%[src], %[cur], 8), %%xmm0\n\t"			\
+	"movups %%xmm0, (%[dst], %[cur], 8)\n\t"			\
+	each_pair							\
+	"addl $2, %k[cur]\n"						\
+	"6:\n\t"							\
+	"cmpq %[got], %[cur]\n\t"					\
+	"jae 8f\n"							\
+	"7:\n\t"							\
+	"movups (%[src], %[cur], 8), %%xmm0\n\t"			\
+	"movups 16(%[src], %[cur], 8), %%xmm1\n\t"			\
+	"movups %%xmm0, (%[dst], %[cur], 8)\n\t"			\
+	"movups %%xmm1, 16(%[dst], %[cur], 8)\n\t"			\
+	each_four							\
+	"addl $4, %k[cur]\n\t"						\
+	"cmpq %[got], %[cur]\n\t"					\
+	"jb 7b\n"							\
+	"8:\n\t"
+
+/*
+ * @step is what the word gains per object: SLOT_ALLOC_ONE - 1 for an
+ * allocation, -1 for taking objects out otherwise. @where: the slot it
+ * happened on. At most SEQ_MAX_BULK objects.
+ */
+static inline size_t slot_pop_bulk(uintptr_t offset, size_t nr, void **dst,
+				   int64_t step, struct pcpu_slot **where)
+{
+	uintptr_t slot, tmp, got, src, cur;
+
+	if (nr > SEQ_MAX_BULK)
+		nr = SEQ_MAX_BULK;
+	__asm__ __volatile__ goto (
+		SEQ_DESCRIPTOR
+		SEQ_BEGIN
+		"movl 8(%[slot]), %k[tmp]\n\t"		/* floor */
+		"movzwl (%[slot]), %k[got]\n\t"		/* count */
+		"movl %k[got], %k[cur]\n\t"
+		"subl %k[tmp], %k[got]\n\t"
+		"jbe %l[fail]\n\t"
+		"cmpq %[nr], %[got]\n\t"
+		"cmovaq %[nr], %[got]\n\t"
+		"subq %[got], %[cur]\n\t"
+		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"
+		SEQ_COPY("", "", "")
+		"movq %[got], %[tmp]\n\t"
+		"imulq %[step], %[tmp]\n\t"
+		"addq (%[slot]), %[tmp]\n\t"
+		"movq %[tmp], (%[slot])\n"
+		SEQ_END
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
+		  [src] "=&r" (src), [cur] "=&r" (cur)
+		: SEQ_INPUTS, [nr] "r" (nr), [dst] "r" (dst), [step] "r" (step)
+		: "memory", "cc", "xmm0", "xmm1"
+		: fail);
+	*where = (struct pcpu_slot *)slot;
+	return got;
+fail:
+	*where = NULL;
+	return 0;
+}
+
+/*
+ * Pushes the last objects of @objs. 0 also if one of them is NULL: x - 1 has
+ * its top bit set for x == NULL and for no address of user space.
+ */
+static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
+				    struct pcpu_slot **where)
+{
+	uintptr_t slot, tmp, got, src, dst, cur;
+
+	if (nr > SEQ_MAX_BULK) {
+		objs += nr - SEQ_MAX_BULK;
+		nr = SEQ_MAX_BULK;
+	}
+	__asm__ __volatile__ goto (
+		SEQ_DESCRIPTOR
+		SEQ_BEGIN
+		"movl 12(%[slot]), %k[got]\n\t"		/* ceil */
+		"movzwl (%[slot]), %k[cur]\n\t"		/* count */
+		"subl %k[cur], %k[got]\n\t"
+		"jbe %l[fail]\n\t"
+		"cmpq %[nr], %[got]\n\t"
+		"cmovaq %[nr], %[got]\n\t"
+		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
+		"movq %[nr], %[src]\n\t"
+		"subq %[got], %[src]\n\t"
+		"leaq (%[objs], %[src], 8), %[src]\n\t"
+		"pcmpeqd %%xmm2, %%xmm2\n\t"		/* minus one, twice */
+		"pxor %%xmm3, %%xmm3\n\t"
+		SEQ_COPY("punpcklqdq %%xmm0, %%xmm0\n\t"
+			 "paddq %%xmm2, %%xmm0\n\t"
+			 "por %%xmm0, %%xmm3\n\t",
+			 "paddq %%xmm2, %%xmm0\n\t"
+			 "por %%xmm0, %%xmm3\n\t",
+			 "paddq %%xmm2, %%xmm0\n\t"
+			 "paddq %%xmm2, %%xmm1\n\t"
+			 "por %%xmm0, %%xmm3\n\t"
+			 "por %%xmm1, %%xmm3\n\t")
+		"movmskpd %%xmm3, %k[tmp]\n\t"
+		"testl %k[tmp], %k[tmp]\n\t"
+		"jne %l[fail]\n\t"
+		"movq (%[slot]), %[tmp]\n\t"
+		"addq %[got], %[tmp]\n\t"
+		"movq %[tmp], (%[slot])\n"
+		SEQ_END
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
+		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)
+		: SEQ_INPUTS, [nr] "r" (nr), [objs] "r" (objs)
+		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3"
+		: fail);
+	*where = (struct pcpu_slot *)slot;
+	return got;
+fail:
+	*where = NULL;
+	return 0;
+}
+
+/* The CPU of this thread at this moment, or -1 if it has no sequences. */
+static inline int rseq_current_cpu(void)
+{
+	uint32_t cpu;
+
+	if (!hot.rseq_offset)
+		return -1;
+	__asm__ __volatile__("movl %%fs:" RSEQ_CPU_ID "(%1), %0"
+			     : "=r" (cpu) : "r" (hot.rseq_offset));
+	return cpu < hot.rseq_cpus ? (int)cpu : -1;
+}
+
+#endif /* BASE_RSEQ_X86_64_H */

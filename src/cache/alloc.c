@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache/alloc.c - allocating single objects
+ *
+ * The fast path is one sequence. The slow path fetches a batch inside a
+ * section, leaves it, runs constructors and hands the surplus to the array:
+ * user code never runs inside a section.
+ */
+#include "cache.h"
+
+#include "base/rseq.h"
+
+#include <string.h>
+
+/* A warning about memory at most this often. */
+#define WARN_INTERVAL_NS	5000000000u
+/* Attempts with reclaim before an allocation that may fail does. */
+#define RECLAIM_TRIES		2u
+#define NOFAIL_SLEEP_MS		5u
+
+void cache_warn_oom(const char *name, size_t size, gfp_t flags)
+{
+	static _Atomic(uint64_t) next;
+	uint64_t now = os_now_ns(), due = load_relaxed(&next);
+
+	if ((flags & __GFP_NOWARN) || now < due ||
+	    !atomic_compare_exchange_strong(&next, &due, now + WARN_INTERVAL_NS))
+		return;
+	report("Unable to allocate memory: %s, size %zu, gfp=%#x", name, size,
+	       flags);
+}
+
+bool cache_reclaim(gfp_t flags, unsigned int *tries)
+{
+	if (!(flags & (__GFP_DIRECT_RECLAIM | __GFP_NOFAIL)))
+		return false;
+	if (++*tries >= RECLAIM_TRIES && !(flags & __GFP_NOFAIL))
+		return false;
+	if (!section_enter())
+		return false;
+	cache_shrink_all();
+	section_leave();
+	if (*tries > 1)
+		os_sleep_ms(NOFAIL_SLEEP_MS);
+	return true;
+}
+
+/* A signal handler that interrupted a slow path. */
+static void *alloc_in_handler(struct kmem_cache *s)
+{
+	void *obj = reserve_take(s->pool.object_size, s->pool.align);
+
+	if (obj && s->pool.ctor)
+		s->pool.ctor(obj);
+	return obj;
+}
+
+static void construct(struct kmem_cache *s, size_t nr, void **objs)
+{
+	size_t i;
+
+	if (!s->pool.ctor)
+		return;
+	for (i = 0; i < nr; i++) {
+		if (!((uintptr_t)objs[i] & OBJ_FRESH))
+			continue;
+		objs[i] = (char *)objs[i] - OBJ_FRESH;
+		s->pool.ctor(objs[i]);
+	}
+}
+
+/* Arrays are stacks: the first of a batch shall come out first. */
+static void reverse(size_t nr, void **objs)
+{
+	size_t i;
+
+	for (i = 0; i < nr / 2; i++) {
+		void *obj = objs[i];
+
+		objs[i] = objs[nr - 1 - i];
+		objs[nr - 1 - i] = obj;
+	}
+}
+
+/* Take objects inside a section; up to @nr count as slow allocations. */
+static size_t take_section(struct kmem_cache *s, const struct pcpu_order *order,
+			   size_t nr, void **objs)
+{
+	size_t got;
+
+	cache_run_deferred();
+	got = pcpu_take(&s->array, order, objs);
+	stat_add(pcpu_count(&s->array), STAT_alloc_slowpath, min(got, nr));
+	return got;
+}
+
+static void give_surplus(struct kmem_cache *s, size_t nr, void **objs)
+{
+	nr -= pcpu_push(&s->array, nr, objs, false);
+	/* A section could be entered a moment ago, so it can be now. */
+	if (nr && section_enter()) {
+		pcpu_give(&s->array, nr, objs);
+		section_leave();
+	}
+}
+
+static void *refill(struct kmem_cache *s, gfp_t flags, int node)
+{
+	struct pcpu_order order = {
+		.flags = flags, .node = node, .nr = s->array.batch, .min = 1,
+	};
+	void *objs[PCPU_BATCH_MAX];
+	size_t got;
+
+	/* Objects of a chosen node don't go to arrays, which serve any. */
+	if (node != NUMA_NO_NODE || !s->array.capacity)
+		order.nr = 1;
+	if (!section_enter())
+		return alloc_in_handler(s);
+	got = take_section(s, &order, 1, objs);
+	section_leave();
+	if (!got)
+		return NULL;
+	construct(s, got, objs);
+	if (got > 1) {
+		reverse(got, objs);
+		give_surplus(s, got - 1, objs);
+	}
+	return objs[got - 1];
+}
+
+noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node)
+{
+	unsigned int tries = 0;
+	void *obj;
+
+	if (unlikely(fault_is_on()) && fault_should_fail(s, flags))
+		return NULL;
+	if (hot.lock_cpus && node == NUMA_NO_NODE &&
+	    pcpu_pop(&s->array, 1, &obj, true))
+		goto out;
+	do {
+		obj = refill(s, flags, node);
+	} while (!obj && cache_reclaim(flags, &tries));
+	if (!obj)
+		cache_warn_oom(s->name, s->pool.object_size, flags);
+out:
+	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
+}
+
+noinline_cold void *cache_zero(struct kmem_cache *s, void *obj)
+{
+	if (!obj)
+		return NULL;
+	if (unlikely(s->pool.ctor)) {
+		report("cache %s: __GFP_ZERO with a constructor", s->name);
+		return obj;
+	}
+	/* Relaxed: an alias that made it grow was created before this call. */
+	return memset(obj, 0, load_relaxed(&s->object_size));
+}
+
+void *kmem_cache_alloc(struct kmem_cache *s, gfp_t flags)
+{
+	void *obj = slot_pop(s->slot);
+
+	if (unlikely(!obj))
+		return cache_alloc_slow(s, flags, NUMA_NO_NODE);
+	if (unlikely(flags & __GFP_ZERO))
+		return cache_zero(s, obj);
+	return obj;
+}
+
+void *kmem_cache_zalloc(struct kmem_cache *s, gfp_t flags)
+{
+	return kmem_cache_alloc(s, flags | __GFP_ZERO);
+}
+
+void *kmem_cache_alloc_node(struct kmem_cache *s, gfp_t flags, int node)
+{
+	/* Before start there are no nodes yet, and the slow path starts. */
+	if (node == NUMA_NO_NODE || arena_nr_nodes() <= 1)
+		return kmem_cache_alloc(s, flags);
+	if (node < 0 || (unsigned int)node >= arena_nr_nodes()) {
+		if (!(flags & __GFP_NOWARN))
+			report("cache %s: node %d does not exist", s->name, node);
+		return flags & __GFP_THISNODE ? NULL :
+		       kmem_cache_alloc(s, flags);
+	}
+	return cache_alloc_slow(s, flags, node);
+}
+
+void *kmem_cache_alloc_lru(struct kmem_cache *s, struct list_lru *lru,
+			   gfp_t flags)
+{
+	(void)lru;
+	return kmem_cache_alloc(s, flags);
+}
+
+/* The part of a bulk request that the array didn't have. */
+static bool fill_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs)
+{
+	struct pcpu_order order = {
+		.flags = flags, .node = NUMA_NO_NODE, .nr = nr, .min = nr,
+	};
+	size_t got = 0;
+
+	if (section_enter()) {
+		got = take_section(s, &order, nr, objs);
+		section_leave();
+		construct(s, got, objs);
+	} else {
+		while (got < nr && (objs[got] = alloc_in_handler(s)))
+			got++;
+	}
+	if (got == nr)
+		return true;
+	kmem_cache_free_bulk(NULL, got, objs);
+	return false;
+}
+
+static bool alloc_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs)
+{
+	unsigned int tries = 0;
+	bool ok;
+
+	do {
+		ok = fill_rest(s, flags, nr, objs);
+	} while (!ok && cache_reclaim(flags, &tries));
+	if (!ok)
+		cache_warn_oom(s->name, nr * s->pool.object_size, flags);
+	return ok;
+}
+
+int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
+{
+	size_t got, i;
+
+	if (unlikely(nr > INT32_MAX ||
+		     (fault_is_on() && nr && fault_should_fail(s, flags))))
+		return 0;
+	got = pcpu_pop(&s->array, nr, p, true);
+	if (got < nr && !alloc_rest(s, flags, nr - got, p + got)) {
+		kmem_cache_free_bulk(s, got, p);
+		return 0;
+	}
+	if (unlikely(flags & __GFP_ZERO)) {
+		for (i = 0; i < nr; i++)
+			cache_zero(s, p[i]);
+	}
+	return (int)nr;
+}

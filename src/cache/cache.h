@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache/cache.h - border header of layer 6: object caches
+ */
+#ifndef CACHE_CACHE_H
+#define CACHE_CACHE_H
+
+#include <kmem/slab.h>
+#include <kmem/stats.h>
+#include "pcpu/pcpu.h"
+
+/* Another name of a merged cache. */
+struct cache_alias {
+	struct cache_alias *next;
+	char name[];
+};
+
+/**
+ * struct kmem_cache - an object cache
+ * What fast paths read comes first. Each layer owns its part.
+ *
+ * [C] constant after creation  [L] under the list lock
+ */
+struct kmem_cache {
+	uint32_t slot;			/* [C] of its arrays; copy of array.slot */
+	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
+	slab_flags_t flags;		/* [C] */
+	uint32_t useroffset, usersize;	/* [C] */
+	bool mergeable;			/* [C] */
+	uint32_t refcount;		/* [L] 1 + aliases */
+	uint32_t pins;			/* [L] who looks at it: see cache_next() */
+	struct pcpu_array array;
+	struct slab_pool pool;
+	struct list_head link;		/* [L] oldest first */
+	struct cache_alias *aliases;	/* [L] */
+	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
+	char *name;			/* [C] */
+};
+
+static inline struct kmem_cache *cache_of_pool(struct slab_pool *pool)
+{
+	return container_of(pool, struct kmem_cache, pool);
+}
+
+/* The cache of an object of a slab. */
+static inline struct kmem_cache *cache_of(const void *obj, uint32_t entry)
+{
+	return cache_of_pool(slab_pool_of(slab_of(obj, entry)));
+}
+
+/* What the options say (ctl sets it before the first cache is made). */
+struct cache_options {
+	bool cpu_partial;
+	uint32_t array;			/* capacity, or PCPU_DEFAULT_CAPACITY */
+	slab_flags_t (*debug_flags)(const char *name, slab_flags_t flags);
+};
+extern hidden struct cache_options cache_options;
+
+/* create.c */
+
+/* A cache of the library's own; no merging, no checks. In a section. */
+struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
+				slab_flags_t flags);
+/*
+ * The cache after @prev in order of creation, pinned; NULL: the first. Unpins
+ * @prev. A pinned cache may be emptied but not freed. In a section.
+ */
+struct kmem_cache *cache_next(struct kmem_cache *prev);
+void cache_unpin(struct kmem_cache *s);
+
+enum cache_drop {
+	CACHE_LAST,	/* off the list: the caller has it for itself */
+	CACHE_SHARED,	/* other names remain */
+	CACHE_PINNED,	/* somebody looks at it: try again */
+};
+enum cache_drop cache_drop_reference(struct kmem_cache *s);
+/* Free a cache that has no slab left and is on no list. */
+void cache_free_struct(struct kmem_cache *s);
+
+/* alloc.c */
+
+/* One object, past the fast path. */
+void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node);
+/* Zero an object and return it; NULL stays NULL. */
+void *cache_zero(struct kmem_cache *s, void *obj);
+/*
+ * Memory is out: make some free, or wait. False: give up, after a warning. The
+ * caller tries again as long as it gets true. Outside sections.
+ */
+bool cache_reclaim(gfp_t flags, unsigned int *tries);
+void cache_warn_oom(const char *name, size_t size, gfp_t flags);
+
+/* free.c */
+
+/* Free anything but NULL and ZERO_SIZE_PTR, past the fast path. */
+void cache_free_slow(struct kmem_cache *s, void *obj);
+/* Free an object that no section may be entered for: later. */
+void cache_free_deferred(void *obj);
+/* Free what was deferred. In a section. */
+void cache_run_deferred(void);
+
+/* destroy.c */
+
+/* Give back what is idle: of one cache; of all. In a section. */
+void cache_shrink(struct kmem_cache *s);
+void cache_shrink_all(void);
+/* What depots held unused since the last call, of all caches. */
+void cache_age_all(void);
+
+/* fault.c */
+
+/* Set up injected failures; false: malformed. */
+bool fault_setup(const char *text);
+bool fault_is_on(void);
+/* Shall this allocation fail? */
+bool fault_should_fail(struct kmem_cache *s, gfp_t flags);
+
+#endif /* CACHE_CACHE_H */

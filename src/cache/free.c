@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache/free.c - freeing, of single objects and in bulk
+ *
+ * Freeing never fails and needs no memory: where the array and the depot are
+ * full, objects go into their slabs; where no section may be entered (a signal
+ * handler that interrupted one), they are linked to each other through
+ * themselves, and the next slow path frees them.
+ */
+#include "cache.h"
+
+#include "base/rseq.h"
+
+/* Objects freed in signal handlers; pushed by anybody, taken as a whole. */
+static _Atomic(void *) deferred;
+
+/* Where a free object or block may be written to. */
+static void **deferred_link(void *obj)
+{
+	uint32_t entry = page_entry(obj);
+
+	if (entry & ENTRY_SLAB)
+		return (void **)((char *)obj +
+				 cache_of(obj, entry)->pool.link_offset);
+	return obj;
+}
+
+void cache_free_deferred(void *obj)
+{
+	void **link = deferred_link(obj);
+	void *next = load_relaxed(&deferred);
+
+	do {
+		*link = next;
+		/* Release: pairs with the exchange in cache_run_deferred(). */
+	} while (!cas_acq_rel(&deferred, &next, obj));
+}
+
+void cache_run_deferred(void)
+{
+	struct kmem_cache *s;
+	void *obj, *next;
+
+	if (likely(!load_relaxed(&deferred)))
+		return;
+	for (obj = swap_acq_rel(&deferred, NULL); obj; obj = next) {
+		uint32_t entry = page_entry(obj);
+
+		next = *deferred_link(obj);
+		if (!(entry & ENTRY_SLAB)) {
+			block_give(obj);
+			continue;
+		}
+		s = cache_of(obj, entry);
+		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+		pcpu_give(&s->array, 1, &obj);
+	}
+}
+
+/* Fatal unless @obj is a live-looking object of @s (NULL: of any cache). */
+static struct kmem_cache *check_object(struct kmem_cache *s, void *obj,
+				       uint32_t entry)
+{
+	unsigned int index;
+	struct kmem_cache *own;
+
+	own = cache_of_pool(slab_pool_of(slab_locate(obj, entry, &index)));
+	if (unlikely(s && own != s))
+		report_fatal("cache %s: free of %p: Wrong cache, the object "
+			     "belongs to %s", s->name, obj, own->name);
+	return own;
+}
+
+static void free_block(struct kmem_cache *s, void *p)
+{
+	if (reserve_owns(p)) {
+		reserve_give(p);
+		return;
+	}
+	if (s || !block_check(p))
+		report_fatal("%s%s: free of %p: Not an object of any cache",
+			     s ? "cache " : "kfree", s ? s->name : "", p);
+	if (section_enter()) {
+		cache_run_deferred();
+		block_give(p);
+		section_leave();
+	} else {
+		cache_free_deferred(p);
+	}
+}
+
+/* The array is full, or closed, or was never opened. In a section. */
+static void spill_and_push(struct kmem_cache *s, void *obj)
+{
+	void *objs[PCPU_BATCH_MAX];
+	size_t nr;
+
+	pcpu_open(&s->array);
+	if (pcpu_push(&s->array, 1, &obj, true))
+		return;
+	nr = pcpu_pop(&s->array, s->array.batch, objs, false);
+	if (nr)
+		pcpu_give(&s->array, nr, objs);
+	if (nr && pcpu_push(&s->array, 1, &obj, true))
+		return;
+	stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+	pcpu_give(&s->array, 1, &obj);
+}
+
+noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
+{
+	uint32_t entry = page_entry(obj);
+
+	if (!(entry & ENTRY_SLAB)) {
+		if (!(entry & ENTRY_BLOCK))
+			report_fatal("%s%s: free of %p: Not an object of any "
+				     "cache", s ? "cache " : "kfree",
+				     s ? s->name : "", obj);
+		free_block(s, obj);
+		return;
+	}
+	s = check_object(s, obj, entry);
+	if (pcpu_top_is(&s->array, obj))
+		report_fatal("cache %s: free of %p: Object already free",
+			     s->name, obj);
+	if (hot.lock_cpus && pcpu_push(&s->array, 1, &obj, true))
+		return;
+	if (!section_enter()) {
+		cache_free_deferred(obj);
+		return;
+	}
+	cache_run_deferred();
+	spill_and_push(s, obj);
+	section_leave();
+}
+
+void kmem_cache_free(struct kmem_cache *s, void *obj)
+{
+	if (unlikely((page_entry(obj) & ENTRY_OFFSET) != s->slot ||
+		     !slot_push(s->slot, obj)) && obj)
+		cache_free_slow(s, obj);
+}
+
+void kfree(const void *p)
+{
+	if (unlikely(!slot_push(page_entry(p) & ENTRY_OFFSET, (void *)p)) &&
+	    !ZERO_OR_NULL_PTR(p))
+		cache_free_slow(NULL, (void *)p);
+}
+
+static size_t drop_nulls(size_t nr, void **p)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (p[i])
+			p[kept++] = p[i];
+	}
+	return kept;
+}
+
+/* The array had no room for these, or was closed; some may be NULL. */
+static noinline_cold void free_bulk_slow(struct kmem_cache *s, size_t nr,
+					 void **p)
+{
+	nr = drop_nulls(nr, p);
+	if (!section_enter()) {
+		nr -= pcpu_push(&s->array, nr, p, true);
+		while (nr--)
+			cache_free_slow(s, p[nr]);
+		return;
+	}
+	cache_run_deferred();
+	pcpu_open(&s->array);
+	nr -= pcpu_push(&s->array, nr, p, true);
+	if (nr) {
+		stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+		pcpu_give(&s->array, nr, p);
+	}
+	section_leave();
+}
+
+static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)
+{
+	nr -= hot.lock_cpus ? 0 : pcpu_push(&s->array, nr, p, true);
+	if (unlikely(nr))
+		free_bulk_slow(s, nr, p);
+}
+
+/* Move the objects that belong to the cache of @offset to the front. */
+static size_t gather(size_t nr, void **p, uint32_t offset)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < nr; i++) {
+		void *obj = p[i];
+
+		if ((page_entry(obj) & ENTRY_OFFSET) != offset)
+			continue;
+		p[i] = p[found];
+		p[found++] = obj;
+	}
+	return found;
+}
+
+/* Objects of any caches: cache after cache. */
+static void free_bulk_mixed(size_t nr, void **p)
+{
+	while (nr) {
+		uint32_t entry = page_entry(p[0]);
+		size_t found;
+
+		if (!(entry & ENTRY_OFFSET)) {
+			kfree(p[0]);
+			p++;
+			nr--;
+			continue;
+		}
+		found = gather(nr, p, entry & ENTRY_OFFSET);
+		free_bulk_one(cache_of(p[0], entry), found, p);
+		p += found;
+		nr -= found;
+	}
+}
+
+void kmem_cache_free_bulk(struct kmem_cache *s, size_t nr, void **p)
+{
+	if (s)
+		free_bulk_one(s, nr, p);
+	else
+		free_bulk_mixed(nr, p);
+}
+
+void kfree_bulk(size_t nr, void **p)
+{
+	free_bulk_mixed(nr, p);
+}

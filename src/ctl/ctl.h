@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl/ctl.h - border header of layer 9: start, options, fork, trimming
+ */
+#ifndef CTL_CTL_H
+#define CTL_CTL_H
+
+#include "kmalloc/kmalloc.h"
+
+/* Values of the options; constant once the library has started. */
+struct options {
+	bool rseq;
+	bool cpu_partial;
+	bool housekeeper;
+	unsigned int array;
+	unsigned int fake_cpus;
+	unsigned int fake_numa;
+	char slab_debug[256];
+	char failslab[64];
+};
+extern hidden struct options options;
+
+/* option.c */
+
+/* Read KMEM_* from the environment; malformed ones are named and ignored. */
+void options_read(void);
+/* What slab_debug asks for, for a cache of this name. */
+slab_flags_t options_debug_flags(const char *name, slab_flags_t flags);
+
+/* fork.c */
+void fork_register(void);
+
+/* trim.c */
+
+/* Start the housekeeper, if none is running. Outside sections. */
+void housekeeper_start(void);
+void housekeeper_child(void);
+
+#endif /* CTL_CTL_H */

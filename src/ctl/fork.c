@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl/fork.c - fork handlers
+ *
+ * Between prepare and parent or child nobody else is inside a section, so in
+ * the child every lock is free and nothing is half done, whatever the number
+ * of caches. Handlers of other libraries may allocate meanwhile: the forking
+ * thread passes the gate.
+ */
+#include "ctl.h"
+
+#include <pthread.h>
+
+static void prepare(void)
+{
+	section_close_gate();
+}
+
+static void parent(void)
+{
+	section_open_gate();
+}
+
+static void child(void)
+{
+	pcpu_child();
+	housekeeper_child();
+	section_child();
+}
+
+void fork_register(void)
+{
+	static _Atomic(bool) done;
+
+	if (!atomic_exchange(&done, true))
+		pthread_atfork(prepare, parent, child);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl/init.c - starting the library, once, from whatever thread comes first
+ *
+ * The first slow path of the process gets here (section_enter()), perhaps
+ * before constructors have run. The fork handlers are registered before
+ * anything else; a child of a fork that happened in the middle finds another
+ * process's number in the state word and starts from the beginning.
+ */
+#include "ctl.h"
+
+#include <unistd.h>
+
+/* 0: not begun; UINT32_MAX: done; else the process that is at it. */
+static _Atomic(uint32_t) state;
+#define STATE_DONE	UINT32_MAX
+
+static const char *rseq_refused(void)
+{
+	if (!options.rseq)
+		return "switched off by KMEM_RSEQ=0";
+	return os_rseq_refused();
+}
+
+static void start(void)
+{
+	unsigned int nr_nodes;
+
+	section_hook = housekeeper_start;
+	options_read();
+	nr_nodes = options.fake_numa ? options.fake_numa : os_nr_nodes();
+	if (!arena_start(min(nr_nodes, (unsigned int)MAX_NODES),
+			 !options.fake_numa))
+		report_fatal("cannot reserve address space for the arena");
+	if (!pcpu_start(options.fake_cpus, rseq_refused()))
+		report_fatal("cannot reserve address space for per-CPU data");
+	/* Without it signal handlers that interrupt us get NULL. */
+	reserve_start();
+	cache_options.cpu_partial = options.cpu_partial;
+	cache_options.array = options.array;
+	if (options.slab_debug[0])
+		cache_options.debug_flags = options_debug_flags;
+}
+
+static void wait_for_other(uint32_t self)
+{
+	/* Until it is done, or this turns out to be a child of its process. */
+	while (load_acquire(&state) == self && self == (uint32_t)getpid())
+		futex_wait(&state, self);
+}
+
+void library_start(void)
+{
+	uint32_t self = (uint32_t)getpid(), seen;
+
+	for (;;) {
+		seen = load_acquire(&state);
+		if (seen == STATE_DONE)
+			return;
+		if (seen == self)
+			wait_for_other(self);
+		else if (atomic_compare_exchange_strong(&state, &seen, self))
+			break;
+	}
+	fork_register();
+	section_enter_starting();
+	start();
+	store_release(&library_started, 1);
+	section_leave();
+	store_release(&state, STATE_DONE);
+	futex_wake(&state, INT32_MAX);
+}
+
+/* So that handlers stand before the program's first fork in most cases. */
+static __attribute__((constructor)) void register_early(void)
+{
+	fork_register();
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl/option.c - the table of options
+ *
+ * Options come from the environment (KMEM_ and the name in upper case) or from
+ * kmem_option_set() before first use, which goes first. In a program with
+ * privileges that its user lacks the environment is ignored.
+ */
+#include "ctl.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+hidden struct options options = {
+	.rseq = true,
+	.cpu_partial = true,
+	.housekeeper = true,
+	.array = PCPU_DEFAULT_CAPACITY,
+};
+
+enum option_type { OPT_BOOL, OPT_NUMBER, OPT_DEBUG, OPT_FAILSLAB };
+
+struct option {
+	const char *name;
+	enum option_type type;
+	void *value;
+	size_t max;		/* numbers: largest; text: bytes of room */
+	const char *help;
+};
+
+static const struct option table[] = {
+	{ "rseq", OPT_BOOL, &options.rseq, 0,
+	  "0: per-CPU locks instead of restartable sequences" },
+	{ "cpu_partial", OPT_BOOL, &options.cpu_partial, 0,
+	  "0: no partial slabs per CPU; they go straight to their nodes" },
+	{ "array", OPT_NUMBER, &options.array, SLOT_MAX_OBJS,
+	  "objects per CPU array; 0: no arrays" },
+	{ "fake_numa", OPT_NUMBER, &options.fake_numa, MAX_NODES,
+	  "pretend so many NUMA nodes" },
+	{ "fake_cpus", OPT_NUMBER, &options.fake_cpus, PCPU_MAX_CPUS,
+	  "pretend so many possible CPUs" },
+	{ "housekeeper", OPT_BOOL, &options.housekeeper, 0,
+	  "0: give no memory back by itself" },
+	{ "slab_debug", OPT_DEBUG, options.slab_debug, sizeof(options.slab_debug),
+	  "as the kernel's: <letters>[,cache...][;...]" },
+	{ "failslab", OPT_FAILSLAB, options.failslab, sizeof(options.failslab),
+	  "as the kernel's: <interval>,<probability>,<space>,<times>" },
+};
+
+/* Names set by the program: the environment doesn't override them. */
+static bool set_by_program[ARRAY_SIZE(table)];
+
+static bool parse_number(const char *text, size_t max, unsigned int *value)
+{
+	char *end;
+	unsigned long n;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	n = strtoul(text, &end, 10);
+	if (*end || n > max)
+		return false;
+	*value = (unsigned int)n;
+	return true;
+}
+
+static bool parse_bool(const char *text, bool *value)
+{
+	if ((text[0] != '0' && text[0] != '1') || text[1])
+		return false;
+	*value = text[0] == '1';
+	return true;
+}
+
+static bool set(const struct option *option, const char *text)
+{
+	switch (option->type) {
+	case OPT_BOOL:
+		return parse_bool(text, option->value);
+	case OPT_NUMBER:
+		return parse_number(text, option->max, option->value);
+	case OPT_FAILSLAB:
+		if (!fault_setup(text))
+			return false;
+		break;
+	case OPT_DEBUG:
+		break;
+	}
+	if (strlen(text) >= option->max)
+		return false;
+	strcpy(option->value, text);
+	return true;
+}
+
+static void environment_name(char *name, const char *option)
+{
+	strcpy(name, "KMEM_");
+	for (name += 5; *option; option++)
+		*name++ = (char)toupper((unsigned char)*option);
+	*name = '\0';
+}
+
+void options_read(void)
+{
+	const char *text;
+	char name[32];
+	size_t i;
+
+	if (os_secure())
+		return;
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		environment_name(name, table[i].name);
+		text = getenv(name);
+		if (!text || set_by_program[i])
+			continue;
+		/* An empty slab_debug means everything; elsewhere it's wrong. */
+		if (table[i].type == OPT_DEBUG && !*text)
+			text = "FZPU";
+		if (!set(&table[i], text))
+			report("option %s=%s is malformed and ignored (%s)",
+			       name, text, table[i].help);
+	}
+}
+
+int kmem_option_set(const char *name, const char *value)
+{
+	size_t i;
+
+	if (!name || !value)
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strcmp(table[i].name, name))
+			continue;
+		if (load_acquire(&library_started))
+			return -EBUSY;
+		if (!set(&table[i], value))
+			return -EINVAL;
+		set_by_program[i] = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static slab_flags_t debug_letter(char c, bool tell)
+{
+	switch (tolower((unsigned char)c)) {
+	case 'f':
+		return SLAB_CONSISTENCY_CHECKS;
+	case 'z':
+		return SLAB_RED_ZONE;
+	case 'p':
+		return SLAB_POISON;
+	case 'u':
+		return SLAB_STORE_USER;
+	case 't':
+		return SLAB_TRACE;
+	case 'a':
+		return SLAB_FAILSLAB;
+	case 'o':
+	case '-':
+		return 0;
+	default:
+		if (tell)
+			report("slab_debug option '%c' unknown. skipped", c);
+		return 0;
+	}
+}
+
+#define DEBUG_ALL (SLAB_CONSISTENCY_CHECKS | SLAB_RED_ZONE | SLAB_POISON | \
+		   SLAB_STORE_USER)
+
+/* The letters of a block; @text moves behind them. */
+static slab_flags_t block_flags(const char **text)
+{
+	slab_flags_t flags = 0;
+	const char *p = *text;
+
+	if (*p == ',' || *p == ';' || !*p)
+		return DEBUG_ALL;
+	for (; *p && *p != ',' && *p != ';'; p++)
+		flags |= debug_letter(*p, false);
+	*text = p;
+	return flags;
+}
+
+/* Is @name among the ",a,b*" at @text? Moves behind them. */
+static bool block_names(const char **text, const char *name)
+{
+	const char *p = *text;
+	bool found = false;
+
+	while (*p == ',') {
+		const char *pattern = ++p;
+		size_t len;
+
+		while (*p && *p != ',' && *p != ';')
+			p++;
+		len = (size_t)(p - pattern);
+		if (memchr(pattern, '*', len)) {
+			len = (size_t)((const char *)memchr(pattern, '*', len) -
+				       pattern);
+			found |= strncmp(pattern, name, len) == 0;
+		} else {
+			found |= strlen(name) == len &&
+				 strncmp(pattern, name, len) == 0;
+		}
+	}
+	*text = p;
+	return found;
+}
+
+/*
+ * The first block that names the cache wins; a block without names is global,
+ * the last such one counts. NOLEAKTRACE caches keep no owners for the global one.
+ */
+slab_flags_t options_debug_flags(const char *name, slab_flags_t flags)
+{
+	const char *p = options.slab_debug;
+	slab_flags_t global = 0;
+
+	while (*p) {
+		slab_flags_t block = block_flags(&p);
+
+		if (*p != ',')
+			global = block;
+		else if (block_names(&p, name))
+			return flags | block;
+		while (*p && *p != ';')
+			p++;
+		while (*p == ';')
+			p++;
+	}
+	if (flags & SLAB_NOLEAKTRACE)
+		global &= ~SLAB_STORE_USER;
+	return flags | global;
+}

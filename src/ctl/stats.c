@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl/stats.c - statistics from inside the process
+ *
+ * Nothing is stopped and no fast path counts anything: the arrays' words hold
+ * the numbers of allocations, the slow paths count the rest per CPU.
+ */
+#include "ctl.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The counters of struct kmem_cache_stats are an array in this order. */
+static uint64_t *counters(struct kmem_cache_stats *out)
+{
+	return &out->alloc_fastpath;
+}
+
+static void read_pool(struct kmem_cache *s, struct kmem_cache_stats *out)
+{
+	struct slab_pool *pool = &s->pool;
+	unsigned int node;
+
+	out->object_size = load_relaxed(&s->object_size);
+	out->slab_size = pool->stride;
+	out->align = pool->align;
+	out->order = ilog2_up(pool->nr_pages);
+	out->objs_per_slab = pool->nr_objs;
+	out->aliases = s->refcount ? s->refcount - 1 : 0;
+	out->sheaf_capacity = s->array.capacity;
+	out->min_partial = pool->min_partial;
+	out->cpu_partial = pool->cpu_partial;
+	out->flags = s->flags;
+	for (node = 0; node < arena_nr_nodes(); node++) {
+		out->slabs += load_relaxed(&pool->nodes[node].nr_slabs);
+		out->total_objects += load_relaxed(&pool->nodes[node].nr_objs);
+	}
+	slab_pool_count_partial(pool, &out->partial, &out->objects_partial);
+}
+
+static void read_cache(struct kmem_cache *s, struct kmem_cache_stats *out)
+{
+	struct pcpu_sum sum;
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	read_pool(s, out);
+	pcpu_sum(&s->array, &sum);
+	for (i = 0; i < ARRAY_SIZE(s->sheaf_stats); i++)
+		sum.stats[STAT_sheaf_prefill_fast + i] +=
+			load_relaxed(&s->sheaf_stats[i]);
+	memcpy(counters(out), sum.stats, sizeof(sum.stats));
+	out->cpu_slabs = sum.cpu_slabs;
+	out->cached = sum.cached;
+	out->objects = out->alloc_fastpath + out->alloc_slowpath -
+		       out->free_fastpath - out->free_slowpath;
+	/* Read at slightly different moments, the difference may dip below 0. */
+	if ((int64_t)out->objects < 0)
+		out->objects = 0;
+}
+
+_Static_assert(offsetof(struct kmem_cache_stats, alloc_fastpath) +
+	       NR_STATS * sizeof(uint64_t) == sizeof(struct kmem_cache_stats),
+	       "the counters are the last fields, in the order of the list");
+
+int kmem_cache_stats(struct kmem_cache *s, struct kmem_cache_stats *out)
+{
+	if (!s || !out)
+		return -EINVAL;
+	if (!section_enter())
+		return -EINVAL;
+	read_cache(s, out);
+	section_leave();
+	return 0;
+}
+
+static struct kmem_cache *next_cache(struct kmem_cache *s)
+{
+	if (!section_enter())
+		return NULL;
+	s = cache_next(s);
+	section_leave();
+	return s;
+}
+
+void kmem_for_each_cache(bool (*fn)(struct kmem_cache *s, void *arg), void *arg)
+{
+	struct kmem_cache *s = NULL;
+
+	while ((s = next_cache(s))) {
+		if (fn(s, arg))
+			continue;
+		if (section_enter()) {
+			cache_unpin(s);
+			section_leave();
+		}
+		return;
+	}
+}
+
+const char *kmem_mode(void)
+{
+	if (!load_acquire(&library_started) && section_enter())
+		section_leave();
+	return pcpu_mode();
+}
+
+static bool print_line(struct kmem_cache *s, void *arg)
+{
+	struct kmem_cache_stats st;
+	FILE *f = arg;
+
+	if (kmem_cache_stats(s, &st))
+		return true;
+	fprintf(f, "%-17s %6lu %6lu %6u %4u %4u : tunables %4u %4u %4u"
+		   " : slabdata %6lu %6lu %6lu\n",
+		kmem_cache_name(s), (unsigned long)st.objects,
+		(unsigned long)st.total_objects, st.slab_size,
+		st.objs_per_slab, s->pool.nr_pages, 0u, 0u, 0u,
+		(unsigned long)st.slabs, (unsigned long)st.slabs, 0ul);
+	return true;
+}
+
+int kmem_slabinfo_print(FILE *f)
+{
+	fputs("slabinfo - version: 2.1\n"
+	      "# name            <active_objs> <num_objs> <objsize> <objperslab>"
+	      " <pagesperslab> : tunables <limit> <batchcount> <sharedfactor>"
+	      " : slabdata <active_slabs> <num_slabs> <sharedavail>\n", f);
+	kmem_for_each_cache(print_line, f);
+	return ferror(f) ? -EIO : 0;
+}
+
+static void json_string(FILE *f, const char *text)
+{
+	putc('"', f);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 0x20 || c > 0x7e)
+			fprintf(f, "\\u%04x", c);
+		else
+			putc(c, f);
+	}
+	putc('"', f);
+}
+
+#define FIELD(name) #name,
+static const char *const counter_names[] = { KMEM_CACHE_COUNTERS(FIELD) };
+#undef FIELD
+
+struct json_state {
+	FILE *f;
+	bool more;
+};
+
+static bool json_cache(struct kmem_cache *s, void *arg)
+{
+	struct kmem_cache_stats st;
+	struct json_state *state = arg;
+	FILE *f = state->f;
+	size_t i;
+
+	if (kmem_cache_stats(s, &st))
+		return true;
+	fprintf(f, "%s\n    {\"name\": ", state->more ? "," : "");
+	state->more = true;
+	json_string(f, kmem_cache_name(s));
+	fprintf(f, ", \"object_size\": %u, \"slab_size\": %u, \"align\": %u, "
+		"\"order\": %u, \"objs_per_slab\": %u, \"aliases\": %u, "
+		"\"sheaf_capacity\": %u, \"min_partial\": %u, "
+		"\"cpu_partial\": %u, \"flags\": %u",
+		st.object_size, st.slab_size, st.align, st.order,
+		st.objs_per_slab, st.aliases, st.sheaf_capacity,
+		st.min_partial, st.cpu_partial, st.flags);
+	fprintf(f, ", \"slabs\": %lu, \"total_objects\": %lu, \"objects\": %lu, "
+		"\"partial\": %lu, \"objects_partial\": %lu, "
+		"\"cpu_slabs\": %lu, \"cached\": %lu",
+		(unsigned long)st.slabs, (unsigned long)st.total_objects,
+		(unsigned long)st.objects, (unsigned long)st.partial,
+		(unsigned long)st.objects_partial, (unsigned long)st.cpu_slabs,
+		(unsigned long)st.cached);
+	for (i = 0; i < NR_STATS; i++)
+		fprintf(f, ", \"%s\": %lu", counter_names[i],
+			(unsigned long)counters(&st)[i]);
+	putc('}', f);
+	return true;
+}
+
+int kmem_stats_json(FILE *f)
+{
+	struct json_state state = { .f = f };
+	size_t resident = kmem_resident();
+
+	fputs("{\n  \"version\": 1,\n  \"mode\": ", f);
+	json_string(f, kmem_mode());
+	fprintf(f, ",\n  \"resident\": %zu,\n  \"caches\": [", resident);
+	kmem_for_each_cache(json_cache, &state);
+	fputs("\n  ]\n}\n", f);
+	return ferror(f) ? -EIO : 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kmalloc/kmalloc.c - kmalloc and its relatives
+ *
+ * Kernel source of the edge cases: include/linux/slab.h, mm/slab_common.c.
+ */
+#include "kmalloc.h"
+
+#include "base/rseq.h"
+
+#include <string.h>
+
+extern hidden uint32_t kmalloc_slots[];
+
+/* These choose another cache than the normal one, or zero. */
+#define SPECIAL_FLAGS	(__GFP_ZERO | __GFP_ACCOUNT | __GFP_RECLAIMABLE | __GFP_DMA)
+
+/* Of several flags the first one counts, as in the kernel. */
+static enum kmalloc_type type_of(gfp_t flags)
+{
+	if (flags & __GFP_DMA)
+		return KMALLOC_DMA;
+	if (flags & __GFP_RECLAIMABLE)
+		return KMALLOC_RECLAIM;
+	return flags & __GFP_ACCOUNT ? KMALLOC_CGROUP : KMALLOC_NORMAL;
+}
+
+/* In a signal handler that interrupted the making of a class. */
+static void *alloc_reserve(size_t size, gfp_t flags)
+{
+	void *p = reserve_take(size, size & -size);
+
+	return p && (flags & __GFP_ZERO) ? memset(p, 0, size) : p;
+}
+
+static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
+{
+	struct kmem_cache *s;
+	unsigned int tries = 0;
+
+	if (!size)
+		return ZERO_SIZE_PTR;
+	if (size > KMALLOC_MAX_CACHE_SIZE)
+		return large_alloc(size, flags, node);
+	do {
+		s = class_cache(type_of(flags), class_index(size));
+	} while (!s && !section_inside() && cache_reclaim(flags, &tries));
+	if (likely(s))
+		return kmem_cache_alloc_node(s, flags, node);
+	if (section_inside())
+		return alloc_reserve(class_size(class_index(size)), flags);
+	cache_warn_oom("kmalloc", size, flags);
+	return NULL;
+}
+
+void *kmalloc(size_t size, gfp_t flags)
+{
+	void *obj;
+
+	if (likely(size <= KMALLOC_MAX_CACHE_SIZE && !(flags & SPECIAL_FLAGS))) {
+		obj = slot_pop(kmalloc_slots[(size + 7) / 8]);
+		if (likely(obj))
+			return obj;
+	}
+	return kmalloc_slow(size, flags, NUMA_NO_NODE);
+}
+
+void *kzalloc(size_t size, gfp_t flags)
+{
+	return kmalloc_slow(size, flags | __GFP_ZERO, NUMA_NO_NODE);
+}
+
+void *kmalloc_node(size_t size, gfp_t flags, int node)
+{
+	return kmalloc_slow(size, flags, node);
+}
+
+void *kzalloc_node(size_t size, gfp_t flags, int node)
+{
+	return kmalloc_slow(size, flags | __GFP_ZERO, node);
+}
+
+void *kmalloc_array(size_t n, size_t size, gfp_t flags)
+{
+	size_t bytes;
+
+	if (unlikely(__builtin_mul_overflow(n, size, &bytes)))
+		return NULL;
+	return kmalloc(bytes, flags);
+}
+
+void *kcalloc(size_t n, size_t size, gfp_t flags)
+{
+	return kmalloc_array(n, size, flags | __GFP_ZERO);
+}
+
+size_t ksize(const void *p)
+{
+	uint32_t entry;
+
+	if (ZERO_OR_NULL_PTR(p))
+		return 0;
+	entry = page_entry(p);
+	if (likely(entry & ENTRY_SLAB))
+		return load_relaxed(&cache_of(p, entry)->object_size);
+	if (reserve_owns(p))
+		return reserve_size(p);
+	if (!block_check(p))
+		report_fatal("ksize of %p: Not an object of any cache", p);
+	return block_size(p);
+}
+
+size_t kmalloc_size_roundup(size_t size)
+{
+	if (!size || size > KMALLOC_MAX_SIZE)
+		return size;
+	if (size <= KMALLOC_MAX_CACHE_SIZE)
+		return class_size(class_index(size));
+	return round_up(size, PAGE_SIZE);
+}
+
+void kfree_sensitive(const void *p)
+{
+	size_t size = ksize(p);
+
+	if (size) {
+		memset((void *)p, 0, size);
+		/* The store is not dead, though the memory is. */
+		__asm__ __volatile__("" : : "r" (p) : "memory");
+	}
+	kfree(p);
+}
+
+/* There is one kind of memory; what remains is the kernel's limit. */
+static bool kv_size_ok(size_t size, gfp_t flags)
+{
+	if (likely(size <= INT32_MAX))
+		return true;
+	if (!(flags & __GFP_NOWARN))
+		report("kvmalloc of %zu bytes: over INT_MAX", size);
+	return false;
+}
+
+void *kvmalloc(size_t size, gfp_t flags)
+{
+	return kv_size_ok(size, flags) ? kmalloc(size, flags) : NULL;
+}
+
+void *kvzalloc(size_t size, gfp_t flags)
+{
+	return kvmalloc(size, flags | __GFP_ZERO);
+}
+
+void *kvmalloc_array(size_t n, size_t size, gfp_t flags)
+{
+	size_t bytes;
+
+	if (unlikely(__builtin_mul_overflow(n, size, &bytes)))
+		return NULL;
+	return kvmalloc(bytes, flags);
+}
+
+void *kvcalloc(size_t n, size_t size, gfp_t flags)
+{
+	return kvmalloc_array(n, size, flags | __GFP_ZERO);
+}
+
+void *kvrealloc(const void *p, size_t size, gfp_t flags)
+{
+	return kv_size_ok(size, flags) ? krealloc(p, size, flags) : NULL;
+}
+
+void kvfree(const void *p)
+{
+	kfree(p);
+}
+
+void kvfree_sensitive(const void *p, size_t len)
+{
+	(void)len;
+	kfree_sensitive(p);
+}
+
+char *kstrdup(const char *s, gfp_t flags)
+{
+	return s ? kmemdup(s, strlen(s) + 1, flags) : NULL;
+}
+
+char *kstrndup(const char *s, size_t max, gfp_t flags)
+{
+	size_t len;
+	char *copy;
+
+	if (!s)
+		return NULL;
+	len = strnlen(s, max);
+	copy = kmalloc(len + 1, flags);
+	if (copy) {
+		memcpy(copy, s, len);
+		copy[len] = '\0';
+	}
+	return copy;
+}
+
+void *kmemdup(const void *src, size_t len, gfp_t flags)
+{
+	void *p = kmalloc(len, flags);
+
+	return p && len ? memcpy(p, src, len) : p;
+}

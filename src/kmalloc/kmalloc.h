@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kmalloc/kmalloc.h - border header of layer 7: memory by size
+ */
+#ifndef KMALLOC_KMALLOC_H
+#define KMALLOC_KMALLOC_H
+
+#include "cache/cache.h"
+
+/* Kinds of kmalloc cache: name prefix and flags. */
+enum kmalloc_type {
+	KMALLOC_NORMAL,
+	KMALLOC_RECLAIM,	/* kmalloc-rcl-* */
+	KMALLOC_CGROUP,		/* kmalloc-cg-* */
+	KMALLOC_DMA,		/* dma-kmalloc-* */
+	NR_KMALLOC_TYPES
+};
+
+#define KMALLOC_CLASSES	76u
+
+/* Bytes a class gives; @index < KMALLOC_CLASSES. */
+uint32_t class_size(unsigned int index);
+/* The class for @size, 1 .. KMALLOC_MAX_CACHE_SIZE. */
+unsigned int class_index(size_t size);
+/* The cache of a class, made on first use; NULL when memory is out. */
+struct kmem_cache *class_cache(enum kmalloc_type type, unsigned int index);
+
+/* large.c */
+
+/* Over KMALLOC_MAX_CACHE_SIZE: whole pages. */
+void *large_alloc(size_t size, gfp_t flags, int node);
+/* krealloc() of a large block to a large size. */
+void *large_realloc(void *p, size_t size, gfp_t flags);
+
+#endif /* KMALLOC_KMALLOC_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* os/membarrier.c - whether sequences can be used, and aborting them */
+#include "os.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* linux/membarrier.h, whose newer values older headers lack. */
+#define CMD_QUERY				0
+#define CMD_PRIVATE_EXPEDITED_RSEQ		(1 << 7)
+#define CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ	(1 << 8)
+#define CMD_FLAG_CPU				(1 << 0)
+
+/*
+ * glibc 2.35 and later register every thread and say where; weak, so that an
+ * older or another libc just leaves them undefined.
+ */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static long membarrier(int cmd, unsigned int flags, int cpu)
+{
+	int saved = errno;
+	long ret = syscall(SYS_membarrier, cmd, flags, cpu);
+
+	errno = saved;
+	return ret;
+}
+
+const char *os_rseq_refused(void)
+{
+	long commands;
+
+	if (!&__rseq_size || !&__rseq_offset)
+		return "the C library knows no rseq";
+	if (!__rseq_size)
+		return "rseq is not registered";
+	commands = membarrier(CMD_QUERY, 0, 0);
+	if (commands < 0)
+		return "membarrier is not available";
+	if (!(commands & CMD_PRIVATE_EXPEDITED_RSEQ))
+		return "membarrier cannot abort sequences";
+	if (membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) ||
+	    membarrier(CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0))
+		return "membarrier refuses registration";
+	return NULL;
+}
+
+uintptr_t os_rseq_offset(void)
+{
+	return (uintptr_t)__rseq_offset;
+}
+
+void os_membarrier_register(void)
+{
+	membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0);
+}
+
+/* Kernels before 5.10 have no per-CPU form; they have no RSEQ command either. */
+bool os_abort_sequences(int cpu)
+{
+	if (cpu >= 0)
+		return membarrier(CMD_PRIVATE_EXPEDITED_RSEQ,
+				  CMD_FLAG_CPU, cpu) == 0;
+	return membarrier(CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0) == 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* os/thread.c - threads, time, and what kind of process this is */
+#include "os.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#define THREAD_STACK	((size_t)128 << 10)
+
+bool os_thread_start(void *(*fn)(void *), void *arg)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int saved = errno;
+	bool ok;
+
+	if (pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, max(THREAD_STACK,
+					     (size_t)PTHREAD_STACK_MIN));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ok = pthread_create(&thread, &attr, fn, arg) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	errno = saved;
+	return ok;
+}
+
+void os_sleep_ms(unsigned int ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+	int saved = errno;
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+	errno = saved;
+}
+
+uint64_t os_now_ns(void)
+{
+	struct timespec t = { 0, 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t os_random(void)
+{
+	uint64_t bits[2] = { 0, 0 };
+	const void *seed = (const void *)getauxval(AT_RANDOM);
+
+	if (seed)
+		memcpy(bits, seed, sizeof(bits));
+	return (bits[0] ^ bits[1] << 17 ^ os_now_ns()) * 0x9e3779b97f4a7c15u;
+}
+
+bool os_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}

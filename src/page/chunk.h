@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* page/chunk.h - private to layer 2: the address range in chunks */
+#ifndef PAGE_CHUNK_H
+#define PAGE_CHUNK_H
+
+#include "page.h"
+
+#define CHUNK_NONE	UINT32_MAX
+
+bool chunks_start(void);
+/*
+ * @nr chunks in a row, the first at a multiple of @align (a power of two); of
+ * these @bytes are made writable. The first one's number, or CHUNK_NONE.
+ */
+uint32_t chunks_take(size_t nr, size_t align, size_t bytes);
+/* Make more of a taken run's last chunk writable. */
+bool chunks_grow(uint32_t first, size_t old_pages, size_t new_pages);
+/* Take the chunks that follow a taken run, if they are free. */
+bool chunks_extend(uint32_t first, size_t nr, size_t more, size_t bytes);
+void chunks_give(uint32_t first, size_t nr);
+/* Give all of a run back but its first @keep > 0 chunks. */
+void chunks_shrink(uint32_t first, size_t nr, size_t keep);
+/* Chunks from the range's start on that were ever handed out. */
+uint32_t chunks_end(void);
+
+static inline struct page *chunk_page(uint32_t chunk)
+{
+	return &page_records[(size_t)chunk << CHUNK_ORDER];
+}
+
+static inline void *chunk_address(uint32_t chunk)
+{
+	return (void *)(hot.arena_base + ((uintptr_t)chunk << CHUNK_SHIFT));
+}
+
+#endif /* PAGE_CHUNK_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pcpu/array.c - the slow halves around the per-CPU arrays
+ *
+ * A slow path holds its CPU's lock by trylock only: the holder may have been
+ * preempted, and nobody waits for a preempted thread. Who doesn't get it goes
+ * to depot and node without the CPU's partial slabs. After a migration objects
+ * simply go to whatever CPU the thread is on then: nothing writes an array
+ * except through a sequence (or under the array lock) or while it is closed.
+ */
+#include "private.h"
+
+#include "base/rseq.h"
+#include "base/rseq_lock.h"
+
+/* Bytes that an array and a depot may hold back, and objects. */
+#define ARRAY_BYTES	((size_t)64 << 10)
+#define ARRAY_MIN	4u
+#define ARRAY_MAX	128u
+#define DEPOT_BYTES	((size_t)256 << 10)
+#define DEPOT_MAX	640u
+
+static size_t slot_size(uint32_t capacity)
+{
+	return sizeof(struct slab_cpu) + sizeof(struct pcpu_slot) +
+	       capacity * sizeof(void *);
+}
+
+static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)
+{
+	uint32_t fit = (uint32_t)min(ARRAY_BYTES / pool->stride,
+				     (size_t)ARRAY_MAX);
+
+	if (pool->flags & SLAB_DEBUG_FLAGS)
+		return 0;
+	if (wanted != PCPU_DEFAULT_CAPACITY)
+		return min(wanted, (uint32_t)SLOT_MAX_OBJS);
+	return max(fit, ARRAY_MIN);
+}
+
+bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
+		     uint32_t capacity)
+{
+	unsigned int node, nr_nodes = arena_nr_nodes();
+
+	a->pool = pool;
+	a->capacity = choose_capacity(pool, capacity);
+	a->batch = min(max(a->capacity / 2, 1u), (uint32_t)PCPU_BATCH_MAX);
+	a->depot_max = min(max((uint32_t)(DEPOT_BYTES / pool->stride),
+			       2 * a->batch), DEPOT_MAX);
+	a->depots = meta_take(nr_nodes * sizeof(*a->depots));
+	if (!a->depots)
+		return false;
+	for (node = 0; node < nr_nodes; node++)
+		lock_init(&a->depots[node].lock, RANK_DEPOT);
+	a->slot = slot_take(slot_size(a->capacity));
+	if (!a->slot && a->capacity) {
+		a->capacity = 0;
+		a->slot = slot_take(slot_size(0));
+	}
+	pool->slot = a->slot;
+	return true;
+}
+
+void pcpu_array_fini(struct pcpu_array *a)
+{
+	unsigned int node, nr_nodes = arena_nr_nodes();
+
+	for (node = 0; node < nr_nodes; node++)
+		meta_give(a->depots[node].objs,
+			  a->depot_max * sizeof(*a->depots[node].objs));
+	meta_give(a->depots, nr_nodes * sizeof(*a->depots));
+	if (a->slot)
+		slot_give(a->slot, slot_size(a->capacity));
+}
+
+/* First use of this CPU's slot: closed is what zeroed memory says. */
+static void open_slot(struct pcpu_array *a, struct pcpu_slot *slot)
+{
+	if (a->capacity && load_relaxed(&slot->bounds) == 0)
+		store_release(&slot->bounds, (uint64_t)a->capacity << 32);
+}
+
+void pcpu_enter(struct pcpu_array *a, struct pcpu_here *here)
+{
+	int cpu = current_cpu();
+
+	if (cpu < 0 || !a->slot || !area_open((unsigned int)cpu)) {
+		here->slot = NULL;
+		here->cpu = slab_cpu_of(pcpu_shared(a->slot));
+		here->node = 0;
+		here->locked = false;
+		return;
+	}
+	here->slot = pcpu_slot(a->slot, (unsigned int)cpu);
+	here->cpu = slab_cpu_of(here->slot);
+	here->node = cpu_node((unsigned int)cpu);
+	here->locked = lock_try(&here->cpu->lock);
+	if (here->locked)
+		open_slot(a, here->slot);
+}
+
+void pcpu_leave(struct pcpu_here *here)
+{
+	if (here->locked)
+		lock_drop(&here->cpu->lock);
+}
+
+void pcpu_open(struct pcpu_array *a)
+{
+	struct pcpu_here here;
+
+	pcpu_enter(a, &here);
+	pcpu_leave(&here);
+}
+
+struct slab_cpu *pcpu_count(struct pcpu_array *a)
+{
+	int cpu = current_cpu();
+
+	if (cpu < 0 || !a->slot || !area_open((unsigned int)cpu))
+		return slab_cpu_of(pcpu_shared(a->slot));
+	return slab_cpu_of(pcpu_slot(a->slot, (unsigned int)cpu));
+}
+
+/* Lock mode: this CPU's slot with its array lock held; NULL if it isn't to be had. */
+static struct pcpu_slot *lock_slot(struct pcpu_array *a)
+{
+	struct pcpu_slot *slot = pcpu_slot(a->slot,
+					   (unsigned int)current_cpu());
+
+	/* Closed, or in an area never used, which must not be written. */
+	if (load_relaxed(&slot->bounds) >> 32 == 0)
+		return NULL;
+	return array_lock_try(&slab_cpu_of(slot)->array_lock) ? slot : NULL;
+}
+
+static size_t pop_locked(struct pcpu_array *a, size_t nr, void **objs,
+			 int64_t step, struct pcpu_slot **where)
+{
+	struct pcpu_slot *slot = lock_slot(a);
+	size_t got;
+
+	if (!slot)
+		return 0;
+	got = slot_pop_locked(slot, nr, objs, step);
+	array_lock_drop(&slab_cpu_of(slot)->array_lock);
+	*where = slot;
+	return got;
+}
+
+static size_t push_locked(struct pcpu_array *a, size_t nr, void **objs,
+			  struct pcpu_slot **where)
+{
+	struct pcpu_slot *slot = lock_slot(a);
+	size_t got;
+
+	if (!slot)
+		return 0;
+	got = slot_push_locked(slot, nr, objs);
+	array_lock_drop(&slab_cpu_of(slot)->array_lock);
+	*where = slot;
+	return got;
+}
+
+size_t pcpu_pop(struct pcpu_array *a, size_t nr, void **objs, bool counted)
+{
+	int64_t step = counted ? (int64_t)SLOT_ALLOC_ONE - 1 : -1;
+	struct pcpu_slot *where;
+	size_t got = 0, n;
+
+	do {
+		n = hot.lock_cpus ?
+		    pop_locked(a, nr - got, objs + got, step, &where) :
+		    slot_pop_bulk(a->slot, nr - got, objs + got, step, &where);
+		got += n;
+		if (n && !counted)
+			stat_add(slab_cpu_of(where), STAT_sheaf_flush, n);
+	} while (n && got < nr);
+	return got;
+}
+
+/* From the end of @objs; none of them is NULL. */
+size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted)
+{
+	struct pcpu_slot *where;
+	size_t put = 0, n;
+
+	do {
+		n = hot.lock_cpus ?
+		    push_locked(a, nr - put, objs, &where) :
+		    slot_push_bulk(a->slot, nr - put, objs, &where);
+		put += n;
+		if (n && !counted)
+			stat_add(slab_cpu_of(where), STAT_sheaf_refill, n);
+	} while (n && put < nr);
+	return put;
+}
+
+/*
+ * Racy, and right all the same: @obj is the caller's, so nobody else may have
+ * put it there since, and a pointer read from the array was free when the word
+ * was read.
+ */
+bool pcpu_top_is(struct pcpu_array *a, const void *obj)
+{
+	int cpu = current_cpu();
+	struct pcpu_slot *slot;
+	uint64_t count;
+
+	if (cpu < 0 || !a->slot)
+		return false;
+	slot = pcpu_slot(a->slot, (unsigned int)cpu);
+	count = load_acquire(&slot->word) & SLOT_COUNT_MASK;
+	return count && count <= a->capacity &&
+	       __atomic_load_n(&slot->objs[count - 1], __ATOMIC_RELAXED) == obj;
+}
+
+size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
+		 void **objs)
+{
+	struct pcpu_here here;
+	struct slab_req req;
+	size_t got = 0;
+
+	pcpu_enter(a, &here);
+	req.pool = a->pool;
+	req.cpu = here.cpu;
+	req.locked = here.locked;
+	req.node = order->node == NUMA_NO_NODE ? here.node
+					       : (unsigned int)order->node;
+	req.this_node = order->node != NUMA_NO_NODE &&
+			(order->flags & __GFP_THISNODE);
+	req.flags = order->flags;
+	if (a->capacity) {
+		got = depot_get(a, req.node, order->nr, objs);
+		stat_inc(here.cpu, got ? STAT_barn_get : STAT_barn_get_fail);
+	}
+	if (got < order->min)
+		got += slab_take(&req, order->nr - got, order->min - got,
+				 objs + got);
+	pcpu_leave(&here);
+	return got;
+}
+
+/* Move the objects of @node to the end; returns how many are not. */
+static size_t sort_out_node(size_t nr, void **objs, unsigned int node)
+{
+	size_t i, others = 0;
+
+	for (i = 0; i < nr; i++) {
+		void *obj = objs[i];
+
+		if (slab_of(obj, page_entry(obj))->page.node == node)
+			continue;
+		objs[i] = objs[others];
+		objs[others++] = obj;
+	}
+	return others;
+}
+
+void pcpu_give(struct pcpu_array *a, size_t nr, void **objs)
+{
+	size_t others = 0, put;
+	struct pcpu_here here;
+
+	pcpu_enter(a, &here);
+	if (arena_nr_nodes() > 1 && a->capacity)
+		others = sort_out_node(nr, objs, here.node);
+	put = depot_put(a, here.node, nr - others, objs + others);
+	if (a->capacity)
+		stat_inc(here.cpu, put ? STAT_barn_put : STAT_barn_put_fail);
+	if (put < nr)
+		slab_give(here.cpu, here.locked, a->pool, nr - put, objs);
+	pcpu_leave(&here);
+}

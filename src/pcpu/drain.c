@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pcpu/drain.c - reaching into other CPUs' arrays
+ *
+ * Ordering (O2, the other side): the bounds are stored closed; membarrier()
+ * then aborts every sequence in flight on the CPU, and orders: a sequence that
+ * starts later loads closed bounds and fails. From there on the slot is ours.
+ * What we write is published by the release store that reopens it.
+ * Pairs with the sequences in base/rseq_x86_64.h, which load the bounds first.
+ */
+#include "private.h"
+
+#include "base/rseq_lock.h"
+
+#include <sched.h>
+
+/* Lock mode: how often the holder of an array lock is given a chance to run. */
+#define ARRAY_LOCK_YIELDS	1000
+
+static bool slot_close(struct pcpu_slot *slot, unsigned int cpu)
+{
+	struct slab_cpu *sc = slab_cpu_of(slot);
+	uint64_t open = load_relaxed(&slot->bounds);
+	int tries;
+
+	if (!hot.lock_cpus) {
+		atomic_store(&slot->bounds, SLOT_CLOSED);
+		if (os_abort_sequences((int)cpu))
+			return true;
+		store_release(&slot->bounds, open);
+		return false;
+	}
+	for (tries = 0; tries < ARRAY_LOCK_YIELDS; tries++) {
+		if (array_lock_try(&sc->array_lock)) {
+			store_relaxed(&slot->bounds, SLOT_CLOSED);
+			array_lock_drop(&sc->array_lock);
+			return true;
+		}
+		sched_yield();
+	}
+	return false;
+}
+
+static void slot_reopen(struct pcpu_array *a, struct pcpu_slot *slot)
+{
+	store_release(&slot->bounds, (uint64_t)a->capacity << 32);
+}
+
+/* The slot is closed, the CPU's lock held: take everything out. */
+static void empty_slot(struct pcpu_array *a, struct pcpu_slot *slot)
+{
+	struct slab_cpu *cpu = slab_cpu_of(slot);
+	uint64_t word = load_relaxed(&slot->word);
+	uint64_t nr = word & SLOT_COUNT_MASK;
+
+	if (nr) {
+		slab_give(cpu, true, a->pool, nr, slot->objs);
+		store_relaxed(&slot->word, word - nr);
+		stat_add(cpu, STAT_sheaf_flush, nr);
+		stat_inc(cpu, STAT_cpuslab_flush);
+	}
+}
+
+static bool drain_cpu(struct pcpu_array *a, unsigned int cpu, bool close)
+{
+	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
+	struct slab_cpu *sc = slab_cpu_of(slot);
+	uint64_t bounds = load_relaxed(&slot->bounds);
+	bool ok = true;
+
+	/* Never opened there, and nothing but slow paths ever came. */
+	if (!bounds && !sc->partial && !close)
+		return true;
+	lock_take(&sc->lock);
+	bounds = load_relaxed(&slot->bounds);
+	if (bounds && bounds != SLOT_CLOSED)
+		ok = slot_close(slot, cpu);
+	if (ok && bounds) {
+		empty_slot(a, slot);
+		if (!close)
+			slot_reopen(a, slot);
+	} else if (ok && close) {
+		store_release(&slot->bounds, SLOT_CLOSED);
+	}
+	slab_cpu_drain(a->pool, sc);
+	lock_drop(&sc->lock);
+	return ok;
+}
+
+bool pcpu_drain(struct pcpu_array *a, bool close)
+{
+	unsigned int node;
+	bool ok = true;
+	int cpu = -1;
+
+	while (a->slot && (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
+		ok &= drain_cpu(a, (unsigned int)cpu, close);
+	for (node = 0; node < arena_nr_nodes(); node++)
+		depot_drain(a, &a->depots[node], SIZE_MAX);
+	return ok;
+}
+
+static void sum_cpu(struct slab_cpu *cpu, struct pcpu_sum *sum)
+{
+	int i;
+
+	for (i = 0; i < NR_STATS; i++)
+		sum->stats[i] += load_relaxed(&cpu->stats[i]);
+	sum->cpu_slabs += load_relaxed(&cpu->nr_partial);
+}
+
+void pcpu_sum(struct pcpu_array *a, struct pcpu_sum *sum)
+{
+	struct slab_cpu *shared = slab_cpu_of(pcpu_shared(a->slot));
+	uint64_t allocs = 0, cached = 0;
+	unsigned int node;
+	int i, cpu = -1;
+
+	for (i = 0; i < NR_STATS; i++)
+		sum->stats[i] = 0;
+	sum->cpu_slabs = 0;
+	while (a->slot && (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
+		struct pcpu_slot *slot = pcpu_slot(a->slot, (unsigned int)cpu);
+		uint64_t word = load_relaxed(&slot->word);
+
+		sum_cpu(slab_cpu_of(slot), sum);
+		allocs += word >> SLOT_COUNT_BITS;
+		cached += word & SLOT_COUNT_MASK;
+	}
+	sum_cpu(shared, sum);
+	/*
+	 * What arrays hold is what was pushed less what was popped, so the
+	 * frees that took the fast path follow from the other figures.
+	 */
+	sum->stats[STAT_alloc_fastpath] = allocs;
+	sum->stats[STAT_free_fastpath] = allocs + cached +
+					 sum->stats[STAT_sheaf_flush] -
+					 sum->stats[STAT_sheaf_refill];
+	sum->stats[STAT_cmpxchg_double_cpu_fail] = load_relaxed(&shared->aborts);
+	for (node = 0; node < arena_nr_nodes(); node++)
+		cached += __atomic_load_n(&a->depots[node].nr, __ATOMIC_RELAXED);
+	sum->cached = cached;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pcpu/pcpu.h - border header of layer 4: per-CPU arrays and node depots
+ *
+ * A cache has an array of free objects on every CPU that uses it and, on every
+ * node, a depot: a larger stack behind a lock through which arrays exchange
+ * batches, before slabs are asked.
+ */
+#ifndef PCPU_PCPU_H
+#define PCPU_PCPU_H
+
+#include "slab/slab.h"
+
+/* Objects that move at a time between array, depot and slabs, at most. */
+#define PCPU_BATCH_MAX	64
+#define PCPU_DEFAULT_CAPACITY UINT32_MAX
+
+struct depot;
+
+/**
+ * struct pcpu_array - a cache's arrays on all CPUs
+ * Constant after pcpu_array_init().
+ */
+struct pcpu_array {
+	uint32_t slot;		/* offset in every area; 0: none was left */
+	uint32_t capacity;	/* objects an array holds; 0: it stays closed */
+	uint32_t batch;		/* objects moved at a time, at least 1 */
+	uint32_t depot_max;	/* objects a depot holds */
+	struct depot *depots;	/* one per node */
+	struct slab_pool *pool;
+};
+
+/* How many objects, from where. */
+struct pcpu_order {
+	gfp_t flags;
+	int node;		/* or NUMA_NO_NODE: that of this CPU */
+	size_t nr;		/* wanted */
+	size_t min;		/* needed: new slabs are made for these only */
+};
+
+/* area.c */
+
+/* @fake_cpus: pretend that so many CPUs are possible; 0: don't. @refused: why
+ * sequences can't be used, or NULL. */
+bool pcpu_start(unsigned int fake_cpus, const char *refused);
+/* The mode for kmem_mode(). */
+const char *pcpu_mode(void);
+/* In a forked child. */
+void pcpu_child(void);
+/* CPUs whose areas are in use: the first one from @cpu on, or -1. */
+int pcpu_next_used(unsigned int cpu);
+
+/* array.c */
+
+/* @capacity: wanted by the user, or PCPU_DEFAULT_CAPACITY. */
+bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
+		     uint32_t capacity);
+/* The slot must be closed and drained: pcpu_drain(a, true). */
+void pcpu_array_fini(struct pcpu_array *a);
+
+/*
+ * Take objects past the fast path: from the depot, then from slabs. Inside a
+ * section. Returns how many; fewer than the minimum when memory is out.
+ */
+size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
+		 void **objs);
+/* Give objects past the fast path: to the depot, then to slabs. In a section. */
+void pcpu_give(struct pcpu_array *a, size_t nr, void **objs);
+/*
+ * This CPU's array, in either mode, at any moment; how many could be moved.
+ * @counted: they count as allocations; otherwise as flushed, and as refilled.
+ */
+size_t pcpu_pop(struct pcpu_array *a, size_t nr, void **objs, bool counted);
+size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted);
+/* @obj, which the caller is freeing, is on top of this CPU's array already. */
+bool pcpu_top_is(struct pcpu_array *a, const void *obj);
+/* Make the array on this CPU usable, if it never was. In a section. */
+void pcpu_open(struct pcpu_array *a);
+/* Where events of this CPU are counted. */
+struct slab_cpu *pcpu_count(struct pcpu_array *a);
+
+/* drain.c */
+
+/*
+ * Take all objects of all arrays and depots back to the slabs, and all partial
+ * slabs to the nodes. @close: arrays stay closed. False if some array could
+ * not be reached, since the system refuses membarrier.
+ */
+bool pcpu_drain(struct pcpu_array *a, bool close);
+/* Depots only: what lay unused since the last call. */
+void pcpu_age_depots(struct pcpu_array *a);
+
+/**
+ * struct pcpu_sum - figures of a cache over all CPUs
+ */
+struct pcpu_sum {
+	uint64_t stats[NR_STATS];
+	uint64_t cpu_slabs;
+	uint64_t cached;	/* objects in arrays and depots */
+};
+void pcpu_sum(struct pcpu_array *a, struct pcpu_sum *sum);
+
+#endif /* PCPU_PCPU_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* pcpu/private.h - private to layer 4 */
+#ifndef PCPU_PRIVATE_H
+#define PCPU_PRIVATE_H
+
+#include "pcpu.h"
+
+/**
+ * struct depot - a stack of free objects of one cache on one node
+ */
+struct depot {
+	alignas(CACHE_LINE) struct lock lock;	/* Protects all below; rank: depot. */
+	uint32_t nr;
+	uint32_t low;		/* least of @nr since pcpu_age_depots() */
+	void **objs;		/* made with first use */
+};
+
+/* A cache on the CPU that its caller was on a moment ago. */
+struct pcpu_here {
+	struct slab_cpu *cpu;
+	struct pcpu_slot *slot;	/* NULL: this thread has no CPU */
+	unsigned int node;
+	bool locked;		/* cpu->lock is held */
+};
+
+/* area.c */
+uint32_t slot_take(size_t size);
+void slot_give(uint32_t offset, size_t size);
+/* This thread's CPU, if it has an area; -1. */
+int current_cpu(void);
+/* Make its area usable; false if the system refuses. */
+bool area_open(unsigned int cpu);
+unsigned int cpu_node(unsigned int cpu);
+
+/* array.c */
+void pcpu_enter(struct pcpu_array *a, struct pcpu_here *here);
+void pcpu_leave(struct pcpu_here *here);
+
+/* depot.c */
+size_t depot_get(struct pcpu_array *a, unsigned int node, size_t nr, void **objs);
+/* Takes from the end of @objs; returns how many. */
+size_t depot_put(struct pcpu_array *a, unsigned int node, size_t nr, void **objs);
+void depot_drain(struct pcpu_array *a, struct depot *depot, size_t nr);
+
+static inline struct slab_cpu *slab_cpu_of(struct pcpu_slot *slot)
+{
+	return (struct slab_cpu *)slot - 1;
+}
+
+#endif /* PCPU_PRIVATE_H */

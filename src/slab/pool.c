@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/pool.c - pools, and their lists of partial slabs on each node */
+#include "slab_private.h"
+
+bool slab_pool_init(struct slab_pool *pool, const struct slab_layout *layout)
+{
+	unsigned int node, nr_nodes = arena_nr_nodes();
+
+	if (!slab_geometry(pool, layout))
+		return false;
+	pool->nodes = meta_take(nr_nodes * sizeof(*pool->nodes));
+	if (!pool->nodes)
+		return false;
+	pool->name = layout->name;
+	pool->secret = os_random() ^ (uintptr_t)pool;
+	for (node = 0; node < nr_nodes; node++) {
+		lock_init(&pool->nodes[node].lock, RANK_NODE);
+		list_init(&pool->nodes[node].partial);
+	}
+	return true;
+}
+
+void slab_pool_fini(struct slab_pool *pool)
+{
+	meta_give(pool->nodes, arena_nr_nodes() * sizeof(*pool->nodes));
+	pool->nodes = NULL;
+}
+
+uint64_t slab_pool_nr_slabs(struct slab_pool *pool)
+{
+	unsigned int node;
+	uint64_t nr = 0;
+
+	for (node = 0; node < arena_nr_nodes(); node++)
+		nr += load_relaxed(&pool->nodes[node].nr_slabs);
+	return nr;
+}
+
+/* The kernel's number of sorting buckets: slabs with fewer free objects first. */
+#define SHRINK_PROMOTE_MAX	32
+
+static struct slab *slab_entry(struct list_head *link)
+{
+	return list_entry(link, struct slab, link);
+}
+
+/* Take the empty slabs off a node's list, and sort the rest. */
+static struct slab *shrink_node_locked(struct slab_node *n)
+{
+	struct list_head bucket[SHRINK_PROMOTE_MAX];
+	struct list_head *pos, *tmp;
+	struct slab *empty = NULL;
+	int i;
+
+	for (i = 0; i < SHRINK_PROMOTE_MAX; i++)
+		list_init(&bucket[i]);
+	list_for_each_safe(pos, tmp, &n->partial) {
+		struct slab *slab = slab_entry(pos);
+		/* Acquire: pairs with the frees that emptied it. */
+		unsigned int used = state_in_use(load_acquire(&slab->state));
+		unsigned int free = slab->nr_objs - used;
+
+		if (used && (free == 0 || free > SHRINK_PROMOTE_MAX))
+			continue;
+		list_del(pos);
+		if (used) {
+			list_add(pos, &bucket[free - 1]);
+			continue;
+		}
+		slab->on_list = false;
+		n->nr_partial--;
+		slab->next = empty;
+		empty = slab;
+	}
+	for (i = SHRINK_PROMOTE_MAX - 1; i >= 0; i--) {
+		list_for_each_safe(pos, tmp, &bucket[i]) {
+			list_del(pos);
+			list_add(pos, &n->partial);
+		}
+	}
+	return empty;
+}
+
+uint64_t slab_pool_shrink(struct slab_pool *pool)
+{
+	struct pcpu_slot *shared = pcpu_shared(pool->slot);
+	struct slab_cpu *count = (struct slab_cpu *)shared - 1;
+	unsigned int node;
+
+	for (node = 0; node < arena_nr_nodes(); node++) {
+		struct slab_node *n = &pool->nodes[node];
+		struct slab *empty;
+
+		lock_take(&n->lock);
+		empty = shrink_node_locked(n);
+		lock_drop(&n->lock);
+		slab_destroy_chain(pool, count, empty);
+	}
+	return slab_pool_nr_slabs(pool);
+}
+
+void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
+			     uint64_t *objects)
+{
+	unsigned int node;
+	struct list_head *pos;
+
+	*slabs = 0;
+	*objects = 0;
+	for (node = 0; node < arena_nr_nodes(); node++) {
+		struct slab_node *n = &pool->nodes[node];
+
+		lock_take(&n->lock);
+		*slabs += n->nr_partial;
+		list_for_each(pos, &n->partial)
+			*objects += state_in_use(load_relaxed(
+						&slab_entry(pos)->state));
+		lock_drop(&n->lock);
+	}
+}
+
+/* Which of a slab's objects are free: a bit each. The slab must be at rest. */
+static void mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free)
+{
+	unsigned int index = state_first(load_acquire(&slab->state));
+	unsigned int left = slab->nr_objs;
+
+	while (index < slab->nr_objs && left--) {
+		free[index / 64] |= (uint64_t)1 << index % 64;
+		if (!link_get(pool, slab_object(pool, slab, index), &index))
+			break;
+	}
+}
+
+/* The bitmap covers slabs of so many objects: all but debugged tiny ones. */
+#define LISTED_OBJS	4096
+
+static bool visit_slab(struct slab_pool *pool, struct slab *slab,
+		       bool (*fn)(void *obj, void *arg), void *arg)
+{
+	uint64_t free[LISTED_OBJS / 64] = { 0 };
+	unsigned int i;
+
+	mark_free(pool, slab, free);
+	for (i = 0; i < slab->carved && i < LISTED_OBJS; i++) {
+		if (!(free[i / 64] >> i % 64 & 1) &&
+		    !fn(slab_object(pool, slab, i), arg))
+			return false;
+	}
+	return true;
+}
+
+/* Full slabs are on no list, so all pages are looked at. */
+void slab_pool_for_each_object(struct slab_pool *pool,
+			       bool (*fn)(void *obj, void *arg), void *arg)
+{
+	size_t index, end = arena_end();
+
+	for (index = 0; index < end; index++) {
+		struct slab *slab = (struct slab *)&page_records[index];
+
+		if (slab->page.state != PAGE_TAKEN ||
+		    !(load_relaxed(&hot.page_map[index]) & ENTRY_SLAB) ||
+		    slab_pool_of(slab) != pool)
+			continue;
+		if (!visit_slab(pool, slab, fn, arg))
+			return;
+	}
+}

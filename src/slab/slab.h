@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slab/slab.h - border header of layer 3: slabs and the lists they are on
+ *
+ * A pool cuts page runs (slabs) into equal objects. Who takes objects from a
+ * slab has it for itself: it stands on no list meanwhile. Freeing needs no
+ * ownership: a compare-and-swap of the slab's state word.
+ */
+#ifndef SLAB_SLAB_H
+#define SLAB_SLAB_H
+
+#include <kmem/slab.h>
+#include <kmem/stats.h>
+#include "page/page.h"
+
+/* The counters of struct kmem_cache_stats. */
+enum slab_stat {
+#define SLAB_STAT_ENUM(name) STAT_##name,
+	KMEM_CACHE_COUNTERS(SLAB_STAT_ENUM)
+#undef SLAB_STAT_ENUM
+	NR_STATS
+};
+
+#define SLAB_DEBUG_FLAGS (SLAB_CONSISTENCY_CHECKS | SLAB_RED_ZONE | \
+			  SLAB_POISON | SLAB_STORE_USER | SLAB_TRACE)
+
+#define SLAB_MAX_OBJS	32767u
+
+/**
+ * struct slab - a run of pages cut into equal objects; overlays struct page
+ *
+ * S1  in_use + length(freelist) + (nr_objs - carved) == nr_objs.
+ * S2  A slab with in_use < nr_objs is in exactly one place: on a node's list
+ *     (@on_list), on a CPU's list (frozen), or with one thread that is taking
+ *     from it. A full slab is nowhere; who frees the first object of a full
+ *     slab owns it and puts it somewhere.
+ * S3  Only the owner raises in_use and @carved. Anybody may lower in_use, by
+ *     pushing objects onto the freelist with a compare-and-swap.
+ *
+ * [C] constant after creation  [O] written by the owner  [L] under list lock
+ */
+struct slab {
+	alignas(CACHE_LINE) struct page_head page;
+	/* Read by a free that lost the slab meanwhile: see slab_reap(). */
+	_Atomic(struct slab_pool *) pool;	/* [C] */
+	_Atomic(uint64_t) state;
+	union {
+		struct list_head link;		/* [L] on a node's list */
+		struct slab *next;		/* [O] on a CPU's or a private list */
+	};
+	uint16_t nr_objs;			/* [C] 1 .. SLAB_MAX_OBJS */
+	uint16_t carved;			/* [O] objects ever handed out */
+	bool on_list;				/* [L] */
+	uint64_t spare[1];
+};
+_Static_assert(sizeof(struct slab) == sizeof(struct page), "overlay");
+
+/* Partial slabs of one pool on one NUMA node. */
+struct slab_node {
+	alignas(CACHE_LINE) struct lock lock;	/* Protects the list; rank: node. */
+	struct list_head partial;
+	uint32_t nr_partial;
+	_Atomic(uint64_t) nr_slabs;
+	_Atomic(uint64_t) nr_objs;
+};
+
+/**
+ * struct slab_cpu - the slow half of a cache on one CPU; its slot follows
+ *
+ * The one in the shared area serves threads that have no CPU of their own, for
+ * counting only.
+ */
+struct slab_cpu {
+	alignas(PCPU_SLOT_ALIGN) struct lock lock; /* Protects @partial, and opening
+						    * and closing the slot; rank: cpu. */
+	_Atomic(uint32_t) array_lock;	/* lock mode only, base/rseq_lock.h */
+	_Atomic(uint32_t) nr_partial;	/* written under the lock */
+	struct slab *partial;		/* frozen slabs, newest first */
+	_Atomic(uint64_t) stats[NR_STATS];
+	/* The sequences count their aborts in the last word before the slot. */
+	uint64_t pad[(64 - (24 + 8 * NR_STATS + 8) % 64) % 64 / 8];
+	_Atomic(uint64_t) aborts;
+};
+_Static_assert(sizeof(struct slab_cpu) % PCPU_SLOT_ALIGN == 0 &&
+	       offsetof(struct slab_cpu, aborts) == sizeof(struct slab_cpu) - 8,
+	       "the abort counter is the word before the slot");
+
+/**
+ * struct slab_pool - what a cache's slabs have in common
+ * Constant after slab_pool_init(), but for what slab_pool_widen() changes.
+ */
+struct slab_pool {
+	uint32_t slot;		/* offset of the cache's slot; 0: it has none */
+	uint32_t stride;	/* bytes from one object to the next */
+	uint32_t object_size;	/* bytes the user asked for, at most */
+	uint32_t inuse;		/* bytes the user's data reaches to */
+	uint32_t align;
+	uint32_t link_offset;	/* of the free link in a free object */
+	uint32_t red_left;	/* debugging: red zone before each object */
+	uint32_t nr_pages;	/* of a slab as preferred */
+	uint32_t min_pages;	/* of a slab when memory is short */
+	uint32_t nr_objs;	/* of a slab as preferred */
+	uint32_t min_partial;	/* slabs a node keeps, even when they are empty */
+	uint32_t cpu_partial;	/* slabs a CPU's list may hold; 0: none */
+	slab_flags_t flags;
+	uint64_t secret;	/* mixed into every link */
+	void (*ctor)(void *obj);
+	const char *name;
+	struct slab_node *nodes;	/* one per NUMA node */
+};
+
+/* What slab_pool_init() has to know. */
+struct slab_layout {
+	const char *name;
+	uint32_t size;
+	uint32_t align;
+	slab_flags_t flags;
+	void (*ctor)(void *obj);
+	uint32_t link_offset;	/* wanted by the user, UINT32_MAX: chosen */
+	bool cpu_partial;	/* CPUs may keep partial slabs */
+};
+
+/* Who takes, from where. */
+struct slab_req {
+	struct slab_pool *pool;
+	struct slab_cpu *cpu;	/* where to count */
+	bool locked;		/* and its lock is held: its partial list is ours */
+	bool this_node;		/* no other node will do */
+	unsigned int node;
+	gfp_t flags;
+};
+
+/* geometry.c */
+
+/* Compute sizes and order. False: no slab can hold such an object. */
+bool slab_geometry(struct slab_pool *pool, const struct slab_layout *layout);
+
+/* pool.c */
+
+/* Context: inside a section. False: out of memory, nothing is kept. */
+bool slab_pool_init(struct slab_pool *pool, const struct slab_layout *layout);
+void slab_pool_fini(struct slab_pool *pool);
+/* Give empty slabs back; fullest first on the lists. Returns slabs left. */
+uint64_t slab_pool_shrink(struct slab_pool *pool);
+uint64_t slab_pool_nr_slabs(struct slab_pool *pool);
+/* Slabs and used objects on the nodes' lists. */
+void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
+			     uint64_t *objects);
+/* Every object in use, of a pool at rest, until @fn returns false. */
+void slab_pool_for_each_object(struct slab_pool *pool,
+			       bool (*fn)(void *obj, void *arg), void *arg);
+
+/* slab.c */
+
+/*
+ * A fresh object of a pool with a constructor comes with this bit set in its
+ * address; the caller constructs it once it has left the section.
+ */
+#define OBJ_FRESH	((uintptr_t)1)
+
+/**
+ * slab_take() - take objects out of slabs
+ * @req:  from where
+ * @nr:   objects wanted
+ * @min:  make new slabs until there are so many
+ * @objs: room for @nr
+ *
+ * Return: how many; fewer than @min only when memory is out.
+ */
+size_t slab_take(const struct slab_req *req, size_t nr, size_t min, void **objs);
+
+/**
+ * slab_give() - put objects back into their slabs
+ * @cpu:    where to count
+ * @locked: its lock is held
+ * @pool:   the pool they all belong to; another one's object is fatal
+ *
+ * One compare-and-swap per slab, wherever its objects stand in @objs.
+ */
+void slab_give(struct slab_cpu *cpu, bool locked, struct slab_pool *pool,
+	       size_t nr, void **objs);
+
+/* The slab of @obj and its place there; fatal if it isn't an object's start. */
+struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
+
+/* partial.c */
+
+/* Move a CPU's partial slabs to the nodes. Its lock is held. */
+void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu);
+
+static inline void stat_add(struct slab_cpu *cpu, enum slab_stat item, uint64_t n)
+{
+	add_relaxed(&cpu->stats[item], n);
+}
+
+static inline void stat_inc(struct slab_cpu *cpu, enum slab_stat item)
+{
+	stat_add(cpu, item, 1);
+}
+
+static inline struct slab *slab_of(const void *obj, uint32_t entry)
+{
+	return (struct slab *)page_slab_head(obj, entry);
+}
+
+/* Racy: the owner is known by other means, or the value is only compared. */
+static inline struct slab_pool *slab_pool_of(const struct slab *slab)
+{
+	return load_relaxed(&slab->pool);
+}
+
+static inline char *slab_base(const struct slab *slab)
+{
+	return page_address((const struct page *)slab);
+}
+
+#endif /* SLAB_SLAB_H */

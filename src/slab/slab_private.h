@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/slab_private.h - private to layer 3: the state word and the links */
+#ifndef SLAB_PRIVATE_H
+#define SLAB_PRIVATE_H
+
+#include "slab.h"
+
+/*
+ * The state word: index of the first free object (16 bits), objects in use
+ * (16 bits), frozen (1 bit), generation (31 bits). The generation changes with
+ * every change, so a compare-and-swap can't take an old list for the new one.
+ */
+#define LINK_NONE	0xffffu
+#define STATE_FROZEN	((uint64_t)1 << 32)
+#define STATE_GEN_ONE	((uint64_t)1 << 33)
+
+static inline unsigned int state_first(uint64_t state)
+{
+	return state & 0xffff;
+}
+
+static inline unsigned int state_in_use(uint64_t state)
+{
+	return state >> 16 & 0xffff;
+}
+
+static inline uint64_t state_make(uint64_t old, unsigned int first,
+				  unsigned int in_use, bool frozen)
+{
+	return ((old & ~(STATE_GEN_ONE - 1)) + STATE_GEN_ONE) |
+	       (frozen ? STATE_FROZEN : 0) | (uint64_t)in_use << 16 | first;
+}
+
+/*
+ * A link is the index of the next free object, twice, once inverted, mixed
+ * with the pool's secret and the place where it stands. A link that was
+ * written over is noticed with 65535 chances in 65536, and can't be forged
+ * without the secret. An object that is handed out has its link cleared, so a
+ * good link in an object that is being freed means: it is free already.
+ */
+static inline uint32_t link_key(const struct slab_pool *pool, const void *obj)
+{
+	uint64_t mixed = ((uintptr_t)obj >> 3 ^ pool->secret) *
+			 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(mixed >> 32);
+}
+
+static inline uint32_t *link_of(const struct slab_pool *pool, void *obj)
+{
+	return (uint32_t *)((char *)obj + pool->link_offset);
+}
+
+static inline void link_set(const struct slab_pool *pool, void *obj,
+			    unsigned int next)
+{
+	*link_of(pool, obj) = (next | ~next << 16) ^ link_key(pool, obj);
+}
+
+static inline bool link_get(const struct slab_pool *pool, void *obj,
+			    unsigned int *next)
+{
+	uint32_t link = *link_of(pool, obj) ^ link_key(pool, obj);
+
+	*next = link & 0xffff;
+	return (link >> 16) == (~link & 0xffff);
+}
+
+static inline void link_clear(const struct slab_pool *pool, void *obj)
+{
+	*link_of(pool, obj) = 0;
+}
+
+static inline void *slab_object(const struct slab_pool *pool,
+				const struct slab *slab, unsigned int index)
+{
+	return slab_base(slab) + pool->red_left + (size_t)index * pool->stride;
+}
+
+/*
+ * debug.c: pools with SLAB_DEBUG_FLAGS. Objects are taken and given one by one
+ * under the node's lock and checked each time; CPUs keep none.
+ */
+
+/* Room for red zones around an object of @size bytes; sets inuse and red_left. */
+size_t slab_debug_layout(struct slab_pool *pool, const struct slab_layout *layout,
+			 size_t size);
+/* Room behind the link, at @size: owners, original size, padding. */
+size_t slab_debug_tail(struct slab_pool *pool, size_t size);
+size_t slab_debug_take(const struct slab_req *req, size_t nr, void **objs);
+void slab_debug_give(struct slab_cpu *cpu, struct slab_pool *pool, size_t nr,
+		     void **objs);
+
+/* slab.c */
+struct slab *slab_new(const struct slab_req *req);
+void slab_destroy(struct slab_pool *pool, struct slab *slab);
+/* Destroy a chain of empty slabs that nobody else can see. */
+void slab_destroy_chain(struct slab_pool *pool, struct slab_cpu *cpu,
+			struct slab *chain);
+/*
+ * Take up to @nr objects; the caller owns the slab. @freeze: if some are left
+ * the slab goes to a CPU's list. *@left: some are, and the slab is the
+ * caller's still; otherwise it is full and anybody's.
+ */
+size_t slab_take_objects(struct slab_pool *pool, struct slab *slab, size_t nr,
+			 void **objs, bool freeze, bool *left);
+
+/* partial.c */
+
+/* Put a frozen slab on this CPU's list; its lock is held. */
+void slab_cpu_push(struct slab_pool *pool, struct slab_cpu *cpu,
+		   struct slab *slab);
+struct slab *slab_cpu_pop(struct slab_cpu *cpu);
+/*
+ * Put a chain of owned slabs on their nodes' lists, one lock hold per run of
+ * one node; empty ones beyond min_partial are destroyed.
+ */
+void slab_node_put(struct slab_pool *pool, struct slab_cpu *cpu,
+		   struct slab *chain, bool to_head);
+/* Detach slabs with together @nr free objects, and up to @extra more. */
+struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
+			      size_t nr, unsigned int extra);
+/* @slab was seen empty and may be on its node's list: destroy it if spare. */
+void slab_reap(struct slab_pool *pool, struct slab_cpu *cpu, struct slab *slab,
+	       unsigned int node);
+
+#endif /* SLAB_PRIVATE_H */
