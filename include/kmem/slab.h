@@ -40,11 +40,11 @@ typedef unsigned int slab_flags_t;
 #define SLAB_CONSISTENCY_CHECKS	((slab_flags_t)0x00000100u) /* check every free */
 #define SLAB_RED_ZONE		((slab_flags_t)0x00000400u) /* guard bytes around objects */
 #define SLAB_POISON		((slab_flags_t)0x00000800u) /* fill free objects */
-#define SLAB_STORE_USER		((slab_flags_t)0x00010000u) /* remember who allocated and freed */
-#define SLAB_TRACE		((slab_flags_t)0x00200000u) /* report every operation */
+#define SLAB_STORE_USER		((slab_flags_t)0x00010000u) /* keep owners of objects */
+#define SLAB_TRACE		((slab_flags_t)0x00200000u) /* report each operation */
 #define SLAB_FAILSLAB		((slab_flags_t)0x02000000u) /* subject to injected failures */
 #define SLAB_DEBUG_OBJECTS	((slab_flags_t)0x00400000u) /* accepted, without effect */
-#define SLAB_NOLEAKTRACE	((slab_flags_t)0x00800000u) /* not merged; no owners kept by default */
+#define SLAB_NOLEAKTRACE	((slab_flags_t)0x00800000u) /* not merged */
 #define SLAB_KASAN		((slab_flags_t)0x08000000u) /* accepted, without effect; not merged */
 #define SLAB_NO_USER_FLAGS	((slab_flags_t)0x10000000u) /* ignore the slab_debug option */
 #define SLAB_SKIP_KFENCE	((slab_flags_t)0x20000000u) /* accepted, without effect */
@@ -334,7 +334,8 @@ KMEM_API KMEM_MALLOC KMEM_SIZE(1, 2) void *kcalloc(size_t n, size_t size, gfp_t 
  * Return: the block, moved or not; NULL with @p still valid.
  */
 KMEM_API KMEM_WARN_UNUSED KMEM_SIZE(2) void *krealloc(const void *p, size_t size, gfp_t flags);
-KMEM_API KMEM_WARN_UNUSED KMEM_SIZE(2, 3) void *krealloc_array(void *p, size_t n, size_t size, gfp_t flags);
+KMEM_API KMEM_WARN_UNUSED KMEM_SIZE(2, 3)
+void *krealloc_array(void *p, size_t n, size_t size, gfp_t flags);
 /** kfree() - free memory of kmalloc() and its like, and objects of any cache */
 KMEM_API void kfree(const void *p);
 /** kfree_sensitive() - clear all of the memory, then kfree() */

@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "percpu.h"
 #include "report.h"
+#include "rseq.h"
 #include "section.h"
 
 /* Sleep while *@word == @seen; may return early. errno is kept. */

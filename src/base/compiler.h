@@ -31,13 +31,11 @@
 /* Keeps the compiler from moving accesses; orders against signal handlers. */
 #define compiler_barrier()	__asm__ __volatile__("" ::: "memory")
 
-static inline void cpu_relax(void)
-{
+/* In a loop that waits for another thread. */
 #if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
+#define cpu_relax()	__builtin_ia32_pause()
 #else
-	compiler_barrier();
+#define cpu_relax()	compiler_barrier()
 #endif
-}
 
 #endif /* BASE_COMPILER_H */

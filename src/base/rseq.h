@@ -24,6 +24,7 @@
 #define BASE_RSEQ_H
 
 #include "percpu.h"
+#include "rseq_lock.h"
 
 /* Objects that one bulk sequence copies at most: a preempted one starts over. */
 #define SEQ_MAX_BULK	256

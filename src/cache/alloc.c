@@ -8,8 +8,6 @@
  */
 #include "cache.h"
 
-#include "base/rseq.h"
-
 #include <string.h>
 
 /* A warning about memory at most this often. */

@@ -9,8 +9,6 @@
  */
 #include "cache.h"
 
-#include "base/rseq.h"
-
 /* Objects freed in signal handlers; pushed by anybody, taken as a whole. */
 static _Atomic(void *) deferred;
 

@@ -17,10 +17,6 @@
 
 static _Atomic(struct kmem_cache *) caches[NR_KMALLOC_TYPES][KMALLOC_CLASSES];
 
-/*
- * Slot offsets of the normal classes by (size + 7) / 8, for the fast path; 0:
- * the cache doesn't exist yet. Entry 0 stays 0: kmalloc(0).
- */
 hidden uint32_t kmalloc_slots[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
 
 uint32_t class_size(unsigned int index)

@@ -6,11 +6,7 @@
  */
 #include "kmalloc.h"
 
-#include "base/rseq.h"
-
 #include <string.h>
-
-extern hidden uint32_t kmalloc_slots[];
 
 /* These choose another cache than the normal one, or zero. */
 #define SPECIAL_FLAGS	(__GFP_ZERO | __GFP_ACCOUNT | __GFP_RECLAIMABLE | __GFP_DMA)

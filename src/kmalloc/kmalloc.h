@@ -18,6 +18,12 @@ enum kmalloc_type {
 
 #define KMALLOC_CLASSES	76u
 
+/*
+ * Slot offsets of the normal classes by (size + 7) / 8, for the fast path; 0:
+ * the cache does not exist yet. Entry 0 stays 0: kmalloc(0).
+ */
+extern hidden uint32_t kmalloc_slots[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
+
 /* Bytes a class gives; @index < KMALLOC_CLASSES. */
 uint32_t class_size(unsigned int index);
 /* The class for @size, 1 .. KMALLOC_MAX_CACHE_SIZE. */

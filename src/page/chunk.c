@@ -209,10 +209,7 @@ static void free_run_locked(uint32_t first, uint32_t nr)
 }
 
 /* Both ends of a taken run are marked: neighbours look at no more. */
-static void mark_locked(uint32_t first, uint32_t nr, /* A process that never had so many needs no thread to give memory back. */
-#define HOUSEKEEPER_CHUNKS 4
-
-enum chunk_state state)
+static void mark_locked(uint32_t first, uint32_t nr, enum chunk_state state)
 {
 	range.table[first].state = (uint8_t)state;
 	range.table[first + nr - 1].state = (uint8_t)state;

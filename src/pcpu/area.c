@@ -6,9 +6,6 @@
  */
 #include "private.h"
 
-#include "base/rseq.h"
-#include "base/rseq_lock.h"
-
 #include <stdio.h>
 #include <string.h>
 

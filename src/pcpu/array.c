@@ -10,9 +10,6 @@
  */
 #include "private.h"
 
-#include "base/rseq.h"
-#include "base/rseq_lock.h"
-
 /* Bytes that an array and a depot may hold back, and objects. */
 #define ARRAY_BYTES	((size_t)64 << 10)
 #define ARRAY_MIN	4u

@@ -10,8 +10,6 @@
  */
 #include "private.h"
 
-#include "base/rseq_lock.h"
-
 #include <sched.h>
 
 /* Lock mode: how often the holder of an array lock is given a chance to run. */
