@@ -318,22 +318,28 @@ static void out_of_memory_gives_null_and_loses_nothing(void **state)
 	kmem_cache_destroy(s);
 }
 
+static void run_out_of_memory(void)
+{
+	struct kmem_cache *s = kmem_cache_create("too_large", 100u << 20, NULL, 0);
+
+	memory_limit(8 << 20);
+	require(!kmem_cache_alloc(s, GFP_KERNEL | __GFP_NOWARN));
+	fprintf(stderr, "quiet so far\n");
+	require(!kmem_cache_alloc(s, GFP_KERNEL));
+	memory_unlimit();
+	kmem_cache_destroy(s);
+}
+
+/* A process of its own: warnings come at intervals only. */
 static void out_of_memory_is_told_without_nowarn(void **state)
 {
-	struct kmem_cache *s = make(100u << 20);
-	const char *text;
-	void *p;
+	struct child_result r = child_exec("out_of_memory", NULL);
 
 	(void)state;
-	memory_limit(8 << 20);
-	capture_begin();
-	p = kmem_cache_alloc(s, GFP_KERNEL);
-	memory_unlimit();
-	text = capture_end();
-	assert_null(p);
-	assert_matches(text, "^libkmem: ");
-	assert_matches(text, "alloc");
-	kmem_cache_destroy(s);
+	child_assert_ok(&r);
+	assert_ptr_equal(strstr(r.err, "quiet so far\nlibkmem: "), r.err);
+	assert_matches(r.err, "^libkmem: .*too_large");
+	child_free(&r);
 }
 
 struct cross {
@@ -394,7 +400,9 @@ static void charge_without_groups_succeeds(void **state)
 	kmem_cache_destroy(s);
 }
 
-static const struct child_action actions[] = { { NULL, NULL } };
+static const struct child_action actions[] = {
+	{ "out_of_memory", run_out_of_memory },
+};
 
 static const struct CMUnitTest tests[] = {
 	case_of(objects_of_all_sizes_do_not_overlap),

@@ -141,12 +141,14 @@ static void mixed_objects_free_without_a_cache(void **state)
 	enum { NR = 6000, CACHES = 5 };
 	static const unsigned int sizes[CACHES] = { 8, 64, 200, 1024, 9000 };
 	static void *p[NR];
+	static const char *const names[CACHES] = { "mixed_8", "mixed_64",
+		"mixed_200", "mixed_1024", "mixed_9000" };
 	struct kmem_cache *s[CACHES];
 	uint64_t seed = 4;
 
 	(void)state;
 	for (int c = 0; c < CACHES; c++)
-		s[c] = make("bulk_mixed", sizes[c]);
+		s[c] = make(names[c], sizes[c]);
 	for (int round = 0; round < 6; round++) {
 		for (int i = 0; i < NR; i++) {
 			unsigned int kind = random_next(&seed) % (CACHES + 2);

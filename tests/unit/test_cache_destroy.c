@@ -124,6 +124,36 @@ static void live_objects_of_debugged_caches_are_reported_with_owners(void **stat
 		     SLAB_CONSISTENCY_CHECKS);
 }
 
+/* Who finishes late frees into the cache that is no more; nobody gets hurt. */
+static void objects_may_be_freed_after_a_leaky_destroy(void **state)
+{
+	enum { NR = 300 };
+	struct kmem_cache *s = make("late", 0), *next;
+	void *late[NR], *p[NR];
+
+	(void)state;
+	assert_int_equal(kmem_cache_alloc_bulk(s, GFP_KERNEL, NR, late), NR);
+	capture_begin();
+	kmem_cache_destroy(s);
+	assert_matches(capture_end(), "late");
+	next = make("next", 0);
+	for (int i = 0; i < NR; i++) {
+		kfree(late[i]);
+		p[i] = kmem_cache_alloc(next, GFP_KERNEL);
+		stamp(p[i], 64, i);
+	}
+	for (int i = 0; i < NR; i++) {
+		assert_true(stamped(p[i], 64, i));
+		for (int j = 0; j < NR; j++)
+			assert_ptr_not_equal(p[i], late[j]);
+	}
+	kmem_cache_free_bulk(next, NR, p);
+	capture_begin();
+	kmem_cache_destroy(next);
+	kmem_trim();
+	assert_string_equal(capture_end(), "");
+}
+
 static void leaky_cache_leaves_the_list(void **state)
 {
 	struct kmem_cache *s = make("leaving", 0);
@@ -198,6 +228,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(destroying_gives_memory_back),
 	case_of(live_objects_are_reported_and_stay),
 	case_of(live_objects_of_debugged_caches_are_reported_with_owners),
+	case_of(objects_may_be_freed_after_a_leaky_destroy),
 	case_of(leaky_cache_leaves_the_list),
 	case_of(objects_of_other_caches_survive_a_destroy),
 	case_of(creating_and_destroying_does_not_grow),

@@ -87,11 +87,15 @@ static void changes_within_the_block_stay_in_place(void **state)
 static void content_survives_every_change(void **state)
 {
 	(void)state;
+	/* The largest few only with each other's neighbours: they take time. */
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(sizes); j++) {
 			size_t keep = sizes[i] < sizes[j] ? sizes[i] : sizes[j];
-			void *p = kmalloc(sizes[i], GFP_KERNEL);
+			void *p;
 
+			if (sizes[i] + sizes[j] > MIB && (i + 2 < j || j + 2 < i))
+				continue;
+			p = kmalloc(sizes[i], GFP_KERNEL);
 			stamp(p, sizes[i], i);
 			p = krealloc(p, sizes[j], GFP_KERNEL);
 			assert_non_null(p);
@@ -115,7 +119,7 @@ static void block_grows_to_many_mib_and_keeps_all(void **state)
 
 	(void)state;
 	stamp(p, size, 3);
-	while (size < 400 * MIB) {
+	while (size < 100 * MIB) {
 		size_t next = (size + size / 2 + 8) & ~(size_t)7;
 
 		p = krealloc(p, next, GFP_KERNEL);
