@@ -2,7 +2,7 @@
 /*
  * kmalloc/large.c - blocks over the largest size class: whole pages
  *
- * Powers of two are aligned to themselves, as all of kmalloc.
+ * Aligned to the largest power of two that divides the size, as all of kmalloc.
  */
 #include "kmalloc.h"
 
@@ -13,7 +13,7 @@
 
 static void *take(size_t size, unsigned int node, bool *zeroed)
 {
-	size_t align = is_power_of_2(size) ? size : PAGE_SIZE;
+	size_t align = max(size & -size, PAGE_SIZE);
 	void *p;
 
 	if (!section_enter())
