@@ -124,8 +124,11 @@ void *large_realloc(void *p, size_t size, gfp_t flags)
 			memset((char *)p + size, 0, block_size(p) - size);
 		return p;
 	}
-	/* What joins a block at its end is fresh from the system: zero. */
-	if (resize(p, size))
+	/*
+	 * What joins a block at its end is fresh from the system: zero. An
+	 * impossible size is left to move(), since its pages can't be counted.
+	 */
+	if (size <= KMALLOC_MAX_SIZE && resize(p, size))
 		return p;
 	return move(p, old_size, size, flags);
 }
