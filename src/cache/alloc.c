@@ -177,13 +177,14 @@ void *kmem_cache_zalloc(struct kmem_cache *s, gfp_t flags)
 void *kmem_cache_alloc_node(struct kmem_cache *s, gfp_t flags, int node)
 {
 	/* Before start there are no nodes yet, and the slow path starts. */
-	if (node == NUMA_NO_NODE || arena_nr_nodes() <= 1)
+	if (node == NUMA_NO_NODE || (!node && arena_nr_nodes() <= 1))
 		return kmem_cache_alloc(s, flags);
 	if (node < 0 || (unsigned int)node >= arena_nr_nodes()) {
+		if (!(flags & __GFP_THISNODE))
+			return kmem_cache_alloc(s, flags);
 		if (!(flags & __GFP_NOWARN))
 			report("cache %s: node %d does not exist", s->name, node);
-		return flags & __GFP_THISNODE ? NULL :
-		       kmem_cache_alloc(s, flags);
+		return NULL;
 	}
 	return cache_alloc_slow(s, flags, node);
 }

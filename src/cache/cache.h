@@ -33,7 +33,7 @@ struct kmem_cache {
 	struct pcpu_array array;
 	struct slab_pool pool;
 	struct list_head link;		/* [L] oldest first */
-	struct cache_alias *aliases;	/* [L] */
+	_Atomic(struct cache_alias *) aliases; /* [L] newest first; only grows */
 	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
 	char *name;			/* [C] */
 };
