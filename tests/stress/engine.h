@@ -52,6 +52,7 @@ struct queue {
  * @budget:	bytes one actor holds at most, about
  * @max_size:	no kind with larger objects takes part; 0: no limit
  * @every:	only every so many-th kind takes part; 0: all
+ * @even:	large objects as often as small ones
  * @nr_nodes:	nodes to ask for
  * @may_fail:	NULL is no fault
  * @must_fail:	never to see NULL is one, as the case would be about nothing
@@ -61,6 +62,7 @@ struct engine_config {
 	size_t budget;
 	size_t max_size;
 	unsigned int every;
+	bool even;
 	unsigned int nr_nodes;
 	bool may_fail;
 	bool must_fail;
