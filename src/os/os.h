@@ -9,6 +9,8 @@
 
 #include "base/base.h"
 
+#include <signal.h>
+
 /* mem.c */
 
 /* Unit of the arena, whatever the system's page size is. */
@@ -79,6 +81,9 @@ bool os_abort_sequences(int cpu);
 /* A detached thread with all signals blocked; false if refused. */
 bool os_thread_start(void *(*fn)(void *), void *arg);
 void os_sleep_ms(unsigned int ms);
+/* Keep all signals from this thread until the mask they had is put back. */
+void os_signals_block(sigset_t *before);
+void os_signals_restore(const sigset_t *before);
 uint64_t os_now_ns(void);
 /* Bits that differ from process to process; for secrets. */
 uint64_t os_random(void);
