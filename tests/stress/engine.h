@@ -57,6 +57,7 @@ struct queue {
  * @may_fail:	NULL is no fault
  * @must_fail:	never to see NULL is one, as the case would be about nothing
  * @no_debug:	leave out caches with debugging flags
+ * @unreachable: arrays of other CPUs cannot be emptied
  */
 struct engine_config {
 	size_t budget;
@@ -67,6 +68,7 @@ struct engine_config {
 	bool may_fail;
 	bool must_fail;
 	bool no_debug;
+	bool unreachable;
 };
 
 struct engine {

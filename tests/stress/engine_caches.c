@@ -192,7 +192,7 @@ void engine_close(struct engine *e)
 		    (unsigned long long)e->calls, (unsigned long long)e->nulls,
 		    (unsigned long long)total.aborted);
 	CHECK(e->nulls || !e->cfg.must_fail, "expected to run out of memory, never did");
-	for (unsigned int i = 0; i < e->nr_kinds; i++)
+	for (unsigned int i = 0; i < e->nr_kinds && !e->cfg.unreachable; i++)
 		if (e->kind[i].cache)
 			shrink_to_nothing(&e->kind[i]);
 	for (unsigned int i = 0; i < e->nr_kinds; i++)

@@ -169,7 +169,8 @@ extern char **environ;
 /* All on this thread, since glibc ends a program whose new thread gets no rseq. */
 static void work_alone(void)
 {
-	struct engine_config cfg = { .budget = 1 * MiB, .max_size = 100000 };
+	struct engine_config cfg = { .budget = 1 * MiB, .max_size = 100000,
+				     .unreachable = true };
 	uint64_t amount = stress_amount(30000, 300000);
 	struct engine *e = engine_open(&cfg);
 	struct actor *a = actor_open(e);
