@@ -68,6 +68,11 @@ bool os_getcpu(unsigned int *cpu, unsigned int *node);
 const char *os_rseq_refused(void);
 /* Offset of glibc's rseq area from the thread pointer; only if not refused. */
 uintptr_t os_rseq_offset(void);
+/*
+ * Whether a new thread could register as others have. If not, glibc ends the
+ * process that starts one.
+ */
+bool os_rseq_allowed(void);
 /* In a forked child: register again. */
 void os_membarrier_register(void);
 /*

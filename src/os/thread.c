@@ -32,7 +32,7 @@ bool os_thread_start(void *(*fn)(void *), void *arg)
 	int saved = errno;
 	bool ok;
 
-	if (pthread_attr_init(&attr))
+	if (!os_rseq_allowed() || pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, max(THREAD_STACK,
