@@ -166,11 +166,14 @@ fail:
 	".popsection\n\t"
 
 /*
+ * How many are moved is a branch, not a choice of values: it is predicted, and
+ * the word's next value doesn't wait for it.
+ *
  * @step is what the word gains per object: SLOT_ALLOC_ONE - 1 for an
  * allocation, -1 for taking objects out otherwise. @where: the slot it
  * happened on, if any did. At most SEQ_MAX_BULK objects.
  */
-static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
+static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 				   int64_t step, struct pcpu_slot **where)
 {
 	uintptr_t slot, tmp, word, got, src, cur;
@@ -181,12 +184,15 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
 		"movq (%[slot]), %[word]\n\t"
-		"movzwl %w[word], %k[got]\n\t"		/* count */
-		"movl %k[got], %k[cur]\n\t"
-		"subl 8(%[slot]), %k[got]\n\t"		/* less floor */
+		"movzwl %w[word], %k[cur]\n\t"		/* count */
+		"movl %k[cur], %k[tmp]\n\t"
+		"subl 8(%[slot]), %k[tmp]\n\t"		/* less floor */
 		"jbe 10f\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[tmp]\n\t"
+		"jae 11f\n\t"
+		"movq %[tmp], %[got]\n"
+		"11:\n\t"
 		"subq %[got], %[cur]\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"
 		SEQ_COPY("", "", "")
@@ -208,7 +214,7 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
  * Pushes the last objects of @objs. 0 also if one of them is NULL: x - 1 has
  * its top bit set for x == NULL and for no address of user space.
  */
-static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
+static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 				    struct pcpu_slot **where)
 {
 	uintptr_t slot, tmp, got, src, dst, cur;
@@ -222,11 +228,14 @@ static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 		SEQ_BEGIN
 		"movq (%[slot]), %[tmp]\n\t"
 		"movzwl %w[tmp], %k[cur]\n\t"		/* count */
-		"movl 12(%[slot]), %k[got]\n\t"		/* ceil */
-		"subl %k[cur], %k[got]\n\t"
+		"movl 12(%[slot]), %k[src]\n\t"		/* ceil */
+		"subl %k[cur], %k[src]\n\t"
 		"jbe 10f\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[src]\n\t"
+		"jae 11f\n\t"
+		"movq %[src], %[got]\n"
+		"11:\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
 		"movq %[nr], %[src]\n\t"
 		"subq %[got], %[src]\n\t"

@@ -13,7 +13,7 @@
 /* Bytes that an array and a depot may hold back, and objects. */
 #define ARRAY_BYTES	((size_t)64 << 10)
 #define ARRAY_MIN	4u
-#define ARRAY_MAX	128u
+#define ARRAY_MAX	256u
 #define DEPOT_BYTES	((size_t)256 << 10)
 #define DEPOT_MAX	640u
 
