@@ -155,9 +155,20 @@ fail:
 	"8:\n\t"
 
 /*
+ * Where a bulk sequence jumps that moves nothing. Not by asm goto: gcc 12 took
+ * the output for the result on the label's path as well.
+ */
+#define SEQ_NONE							\
+	".pushsection .text.unlikely, \"ax\"\n"			\
+	"10:\n\t"							\
+	"xorl %k[got], %k[got]\n\t"					\
+	"jmp 2b\n\t"							\
+	".popsection\n\t"
+
+/*
  * @step is what the word gains per object: SLOT_ALLOC_ONE - 1 for an
  * allocation, -1 for taking objects out otherwise. @where: the slot it
- * happened on. At most SEQ_MAX_BULK objects.
+ * happened on, if any did. At most SEQ_MAX_BULK objects.
  */
 static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 				   int64_t step, struct pcpu_slot **where)
@@ -166,14 +177,14 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 
 	if (nr > SEQ_MAX_BULK)
 		nr = SEQ_MAX_BULK;
-	__asm__ __volatile__ goto (
+	__asm__ __volatile__ (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
 		"movq (%[slot]), %[word]\n\t"
 		"movzwl %w[word], %k[got]\n\t"		/* count */
 		"movl %k[got], %k[cur]\n\t"
 		"subl 8(%[slot]), %k[got]\n\t"		/* less floor */
-		"jbe %l[fail]\n\t"
+		"jbe 10f\n\t"
 		"cmpq %[nr], %[got]\n\t"
 		"cmovaq %[nr], %[got]\n\t"
 		"subq %[got], %[cur]\n\t"
@@ -184,16 +195,13 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 		"addq %[word], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
 		SEQ_END
+		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
 		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [dst] "r" (dst), [step] "r" (step)
-		: "memory", "cc", "xmm0", "xmm1"
-		: fail);
+		: "memory", "cc", "xmm0", "xmm1");
 	*where = (struct pcpu_slot *)slot;
 	return got;
-fail:
-	*where = NULL;
-	return 0;
 }
 
 /*
@@ -209,14 +217,14 @@ static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 		objs += nr - SEQ_MAX_BULK;
 		nr = SEQ_MAX_BULK;
 	}
-	__asm__ __volatile__ goto (
+	__asm__ __volatile__ (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
 		"movq (%[slot]), %[tmp]\n\t"
 		"movzwl %w[tmp], %k[cur]\n\t"		/* count */
 		"movl 12(%[slot]), %k[got]\n\t"		/* ceil */
 		"subl %k[cur], %k[got]\n\t"
-		"jbe %l[fail]\n\t"
+		"jbe 10f\n\t"
 		"cmpq %[nr], %[got]\n\t"
 		"cmovaq %[nr], %[got]\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
@@ -236,20 +244,17 @@ static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 			 "por %%xmm1, %%xmm3\n\t")
 		"movmskpd %%xmm3, %k[src]\n\t"
 		"testl %k[src], %k[src]\n\t"
-		"jne %l[fail]\n\t"
+		"jne 10f\n\t"
 		"addq %[got], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
 		SEQ_END
+		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
 		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [objs] "r" (objs)
-		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3"
-		: fail);
+		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3");
 	*where = (struct pcpu_slot *)slot;
 	return got;
-fail:
-	*where = NULL;
-	return 0;
 }
 
 /* The CPU number of this thread at this moment; -1 or -2 if it has none. */

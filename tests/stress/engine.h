@@ -51,6 +51,7 @@ struct queue {
  * struct engine_config - what an engine may do
  * @budget:	bytes one actor holds at most, about
  * @max_size:	no kind with larger objects takes part; 0: no limit
+ * @every:	only every so many-th kind takes part; 0: all
  * @nr_nodes:	nodes to ask for
  * @may_fail:	NULL is no fault
  * @must_fail:	never to see NULL is one, as the case would be about nothing
@@ -59,6 +60,7 @@ struct queue {
 struct engine_config {
 	size_t budget;
 	size_t max_size;
+	unsigned int every;
 	unsigned int nr_nodes;
 	bool may_fail;
 	bool must_fail;
@@ -119,6 +121,8 @@ void actor_free_all(struct actor *a);
 
 /** object_receive() - check, claim and stamp a new object, and hold it */
 void object_receive(struct actor *a, unsigned int kind, void *p, size_t size, bool zeroed);
+/** object_receive_counted() - the same for one that the actor has counted as allocated */
+void object_receive_counted(struct actor *a, unsigned int kind, void *p, size_t size);
 /** object_retire() - check an object and give up the claim; then it must be freed */
 void object_retire(struct actor *a, const struct held *h);
 /** object_check() - fail unless the object is as it was stamped */

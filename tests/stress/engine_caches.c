@@ -83,7 +83,7 @@ static void add_cache(struct engine *e, const struct cache_spec *s)
 	struct kind *k = &e->kind[e->nr_kinds];
 	bool is_debug = s->flags & DEBUG_FLAGS;
 
-	if ((e->cfg.max_size && s->size > e->cfg.max_size) || (is_debug && e->cfg.no_debug))
+	if ((e->cfg.max_size && s->size > e->cfg.max_size) || (is_debug && (e->cfg.no_debug || getenv("STRESS_NO_DEBUG"))))
 		return;
 	k->cache = kmem_cache_create(s->name, s->size, &args, s->flags);
 	CHECK(k->cache, "cache %s: expected to be created, found NULL", s->name);
@@ -102,7 +102,7 @@ struct engine *engine_open(const struct engine_config *cfg)
 
 	CHECK(e != MAP_FAILED, "no memory for the engine itself");
 	e->cfg = *cfg;
-	for (size_t i = 0; i < NR_OF(specs); i++)
+	for (size_t i = 0; i < NR_OF(specs); i += cfg->every ? cfg->every : 1)
 		add_cache(e, &specs[i]);
 	for (size_t i = 0; i < NR_OF(kmallocs); i++) {
 		if (cfg->max_size && kmallocs[i].size > cfg->max_size)

@@ -34,7 +34,7 @@ static void hold(struct actor *a, unsigned int kind, void *p, size_t size)
 	a->live += size;
 }
 
-void object_receive(struct actor *a, unsigned int kind, void *p, size_t size, bool zeroed)
+static void receive(struct actor *a, unsigned int kind, void *p, size_t size, bool zeroed)
 {
 	const struct kind *k = &a->engine->kind[kind];
 
@@ -47,7 +47,17 @@ void object_receive(struct actor *a, unsigned int kind, void *p, size_t size, bo
 	if (zeroed)
 		stamp_check_zero(p, size, k->name);
 	hold(a, kind, p, size);
+}
+
+void object_receive(struct actor *a, unsigned int kind, void *p, size_t size, bool zeroed)
+{
+	receive(a, kind, p, size, zeroed);
 	a->allocated[kind]++;
+}
+
+void object_receive_counted(struct actor *a, unsigned int kind, void *p, size_t size)
+{
+	receive(a, kind, p, size, false);
 }
 
 void object_check(const struct held *h, const char *moment)

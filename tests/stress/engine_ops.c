@@ -353,6 +353,7 @@ void op_krealloc(struct actor *a)
 	a->live += h.size;
 }
 
+/* What is in a sheaf counts as allocated already; see object_receive_counted(). */
 static void take_from_sheaf(struct actor *a, unsigned int kind, struct slab_sheaf *sheaf,
 			    unsigned int nr)
 {
@@ -365,7 +366,7 @@ static void take_from_sheaf(struct actor *a, unsigned int kind, struct slab_shea
 		a->calls++;
 		CHECK(p, "%s: expected an object from a sheaf of %u, found NULL", k->name,
 		      kmem_cache_sheaf_size(sheaf));
-		object_receive(a, kind, p, k->size, false);
+		object_receive_counted(a, kind, p, k->size);
 		before--;
 		CHECK_NUM(kmem_cache_sheaf_size(sheaf), ==, before);
 	}
@@ -374,13 +375,29 @@ static void take_from_sheaf(struct actor *a, unsigned int kind, struct slab_shea
 		      "%s: expected NULL from an empty sheaf", k->name);
 }
 
+static void refill_sheaf(struct actor *a, unsigned int kind, struct slab_sheaf **sheaf,
+			 unsigned int size)
+{
+	const struct kind *k = &a->engine->kind[kind];
+	unsigned int before = kmem_cache_sheaf_size(*sheaf);
+	int err = kmem_cache_refill_sheaf(k->cache, GFP_KERNEL | __GFP_NOWARN, sheaf, size);
+
+	a->calls++;
+	if (!got(a, k, err == 0, GFP_KERNEL)) {
+		CHECK_NUM(kmem_cache_sheaf_size(*sheaf), ==, before);
+		return;
+	}
+	CHECK_NUM(kmem_cache_sheaf_size(*sheaf), >=, size);
+	a->allocated[kind] += kmem_cache_sheaf_size(*sheaf) - before;
+	take_from_sheaf(a, kind, *sheaf, size);
+}
+
 void op_sheaf(struct actor *a)
 {
 	unsigned int kind = pick_kind(a);
 	const struct kind *k = &a->engine->kind[kind];
 	unsigned int size = 1 + rng_below(&a->rng, rng_chance(&a->rng, 8) ? 150 : 40);
 	struct slab_sheaf *sheaf;
-	int err;
 
 	if (!k->cache || k->size > 8192 || !actor_has_room(a, kind, 2 * size))
 		return;
@@ -389,16 +406,11 @@ void op_sheaf(struct actor *a)
 	if (!got(a, k, sheaf != NULL, GFP_KERNEL))
 		return;
 	CHECK_NUM(kmem_cache_sheaf_size(sheaf), >=, size);
+	a->allocated[kind] += kmem_cache_sheaf_size(sheaf);
 	take_from_sheaf(a, kind, sheaf, rng_below(&a->rng, size + 1));
-	if (rng_chance(&a->rng, 2)) {
-		size = 1 + rng_below(&a->rng, size);
-		err = kmem_cache_refill_sheaf(k->cache, GFP_KERNEL | __GFP_NOWARN, &sheaf, size);
-		a->calls++;
-		if (got(a, k, err == 0, GFP_KERNEL)) {
-			CHECK_NUM(kmem_cache_sheaf_size(sheaf), >=, size);
-			take_from_sheaf(a, kind, sheaf, size);
-		}
-	}
+	if (rng_chance(&a->rng, 2))
+		refill_sheaf(a, kind, &sheaf, 1 + rng_below(&a->rng, size));
+	a->freed[kind] += kmem_cache_sheaf_size(sheaf);
 	kmem_cache_return_sheaf(k->cache, GFP_KERNEL, sheaf);
 	a->calls++;
 }

@@ -112,10 +112,13 @@ static void use_own_cache(struct rng *rng, bool may_fail)
 	unsigned int size = sizes[rng_below(rng, NR_OF(sizes))];
 	unsigned int nr = 1 + rng_below(rng, OWN_MAX);
 	void (*ctor)(void *) = size == 48 ? own_ctor : NULL;
-	struct kmem_cache *s = kmem_cache_create("o-moment", size, 0, SLAB_NO_MERGE, ctor);
 	struct kmem_cache_stats st;
+	struct kmem_cache *s;
 	void *p[OWN_MAX];
+	char name[32];
 
+	snprintf(name, sizeof(name), "o-moment-%d", (int)thread_id());
+	s = kmem_cache_create(name, size, 0, SLAB_NO_MERGE, ctor);
 	CHECK(s || may_fail, "expected a cache of %u bytes, found NULL", size);
 	if (!s)
 		return;

@@ -9,10 +9,13 @@
  */
 #include "engine.h"
 
-static void run(uint64_t short_form, uint64_t long_form, unsigned int nr_nodes)
+#include <stdlib.h>
+
+static void run(uint64_t short_form, uint64_t long_form)
 {
+	const char *nodes = getenv("KMEM_FAKE_NUMA");
 	struct run_config cfg = {
-		.engine = { .budget = 6 * MiB, .nr_nodes = nr_nodes },
+		.engine = { .budget = 6 * MiB, .nr_nodes = nodes ? (unsigned int)atoi(nodes) : 1 },
 		.calls = stress_amount(short_form, long_form),
 		.threads = stress_threads(6),
 		.life = 150000,
@@ -25,12 +28,12 @@ static void run(uint64_t short_form, uint64_t long_form, unsigned int nr_nodes)
 
 static void objects_have_one_owner(void)
 {
-	run(10000000, 100000000, 1);
+	run(10000000, 100000000);
 }
 
 static void variant(void)
 {
-	run(1000000, 20000000, 4);
+	run(1000000, 20000000);
 }
 
 /* Threads stay, so that what is found is not hidden by handing over at their end. */
