@@ -74,6 +74,45 @@ static bool parse_bool(const char *text, bool *value)
 	return true;
 }
 
+/* @tell: of a letter that means nothing. */
+static slab_flags_t debug_letter(char c, bool tell)
+{
+	switch (tolower((unsigned char)c)) {
+	case 'f':
+		return SLAB_CONSISTENCY_CHECKS;
+	case 'z':
+		return SLAB_RED_ZONE;
+	case 'p':
+		return SLAB_POISON;
+	case 'u':
+		return SLAB_STORE_USER;
+	case 't':
+		return SLAB_TRACE;
+	case 'a':
+		return SLAB_FAILSLAB;
+	case 'o':
+	case '-':
+		return 0;
+	default:
+		if (tell)
+			report("slab_debug option '%c' unknown. skipped", c);
+		return 0;
+	}
+}
+
+/* Name the letters of all blocks that mean nothing; they are skipped. */
+static void check_debug_letters(const char *text)
+{
+	for (; *text; text++) {
+		while (*text && *text != ',' && *text != ';')
+			debug_letter(*text++, true);
+		while (*text && *text != ';')
+			text++;
+		if (!*text)
+			return;
+	}
+}
+
 static bool set(const struct option *option, const char *text)
 {
 	switch (option->type) {
@@ -90,6 +129,8 @@ static bool set(const struct option *option, const char *text)
 	}
 	if (strlen(text) >= option->max)
 		return false;
+	if (option->type == OPT_DEBUG)
+		check_debug_letters(text);
 	strcpy(option->value, text);
 	return true;
 }
@@ -141,31 +182,6 @@ int kmem_option_set(const char *name, const char *value)
 		return 0;
 	}
 	return -ENOENT;
-}
-
-static slab_flags_t debug_letter(char c, bool tell)
-{
-	switch (tolower((unsigned char)c)) {
-	case 'f':
-		return SLAB_CONSISTENCY_CHECKS;
-	case 'z':
-		return SLAB_RED_ZONE;
-	case 'p':
-		return SLAB_POISON;
-	case 'u':
-		return SLAB_STORE_USER;
-	case 't':
-		return SLAB_TRACE;
-	case 'a':
-		return SLAB_FAILSLAB;
-	case 'o':
-	case '-':
-		return 0;
-	default:
-		if (tell)
-			report("slab_debug option '%c' unknown. skipped", c);
-		return 0;
-	}
 }
 
 #define DEBUG_ALL (SLAB_CONSISTENCY_CHECKS | SLAB_RED_ZONE | SLAB_POISON | \
