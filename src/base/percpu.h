@@ -11,6 +11,9 @@
  * P2  An area becomes writable when its CPU first takes a slow path, so CPUs
  *     that are never used cost no memory.
  * P3  Offset 0 is no cache's: it stays closed for ever.
+ * P4  A thread that is not registered has CPU number -1 or -2. These lead to the
+ *     shared area, where all slots are closed, and to one before it that is
+ *     never written.
  */
 #ifndef BASE_PERCPU_H
 #define BASE_PERCPU_H
@@ -49,23 +52,28 @@ struct pcpu_slot {
 
 /**
  * struct hot - what fast paths read, on lines that nobody writes after start
- * @rseq_offset: of the rseq area from the thread pointer; 0 before start and in
- *		 lock mode: sequences fail at their first test
- * @pcpu_base:	 CPU 0's area
- * @rseq_cpus:	 CPU numbers from here on have no area
+ * @rseq_offset: of the rseq area from the thread pointer; in lock mode that of
+ *		 a dummy
+ * @seq_base:	 where sequences find CPU 0's area; in lock mode the shared one,
+ *		 whose slots are all closed
+ * @kmalloc_max: largest size that kmalloc's fast path takes; 0 before start
  * @arena_base:	 first byte of the arena
  * @arena_pages: pages in it; 0 before start
  * @page_map:	 an entry per page of the arena
+ * @pcpu_base:	 CPU 0's area
+ *
+ * Before start no sequence runs: there are no caches, no size is small enough
+ * for kmalloc and no address in the arena.
  */
 struct hot {
 	uintptr_t rseq_offset;
-	uintptr_t pcpu_base;
-	uint64_t rseq_cpus;
+	uintptr_t seq_base;
+	size_t kmalloc_max;
 	uintptr_t arena_base;
 	size_t arena_pages;
 	_Atomic(uint32_t) *page_map;
+	uintptr_t pcpu_base;
 	uint32_t lock_cpus;	/* lock mode: CPUs that threads spread over, else 0 */
-	uint32_t spread;	/* lock mode: give every thread a CPU number of its own */
 };
 
 extern hidden struct hot hot;

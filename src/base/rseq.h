@@ -4,8 +4,8 @@
  *
  * The one interface, over two implementations: restartable sequences
  * (rseq_x86_64.h) and a lock per array (rseq_lock.h). The first is tried
- * always; in lock mode it fails at its first test, and the slow paths then
- * call slot_*_locked().
+ * always; in lock mode it finds a closed slot, and the slow paths then call
+ * slot_*_locked(). @origin is seq_base plus the cache's offset.
  *
  *   slot_pop()       one object, or NULL when empty or closed
  *   slot_push()      false when full, closed, or the object is on top already
@@ -15,9 +15,11 @@
  * Ordering (O2): a sequence commits with one store of the word, and only
  * threads on its CPU run it, so they are ordered by the context switch between
  * them and need no fence. Whoever closes a slot from another CPU stores the
- * closed bounds and then runs membarrier(PRIVATE_EXPEDITED_RSEQ), which aborts
- * a sequence in flight. The bounds are loaded BEFORE the word: who sees the
- * reopened bounds (a release store) sees the word that the drain left.
+ * closed bounds and runs membarrier(PRIVATE_EXPEDITED_RSEQ), which aborts a
+ * sequence in flight; one that starts later finds the slot closed. Before it
+ * reopens the slot it runs the same again: a sequence that has loaded the word
+ * as it was before the drain is aborted, so none can go on with an old word
+ * and reopened bounds.
  * Pairs with slot_close() and slot_reopen() in pcpu/drain.c.
  */
 #ifndef BASE_RSEQ_H

@@ -3,23 +3,23 @@
 #ifndef BASE_RSEQ_NONE_H
 #define BASE_RSEQ_NONE_H
 
-static always_inline void *slot_pop(uintptr_t offset)
+static always_inline void *slot_pop(uintptr_t origin)
 {
-	(void)offset;
+	(void)origin;
 	return NULL;
 }
 
-static always_inline bool slot_push(uintptr_t offset, void *obj)
+static always_inline bool slot_push(uintptr_t origin, void *obj)
 {
-	(void)offset;
+	(void)origin;
 	(void)obj;
 	return false;
 }
 
-static inline size_t slot_pop_bulk(uintptr_t offset, size_t nr, void **objs,
+static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **objs,
 				   int64_t step, struct pcpu_slot **where)
 {
-	(void)offset;
+	(void)origin;
 	(void)nr;
 	(void)objs;
 	(void)step;
@@ -27,10 +27,10 @@ static inline size_t slot_pop_bulk(uintptr_t offset, size_t nr, void **objs,
 	return 0;
 }
 
-static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
+static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 				    struct pcpu_slot **where)
 {
-	(void)offset;
+	(void)origin;
 	(void)nr;
 	(void)objs;
 	*where = NULL;
@@ -40,6 +40,11 @@ static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
 static inline int rseq_current_cpu(void)
 {
 	return -1;
+}
+
+static inline uintptr_t rseq_dummy_offset(void)
+{
+	return 0;
 }
 
 #endif /* BASE_RSEQ_NONE_H */

@@ -10,9 +10,11 @@
  * label 2 commits. Leaving a sequence by a jump needs no cleaning up: the
  * kernel finds the instruction pointer outside and forgets the descriptor.
  *
- * Before start and in lock mode the area's offset is 0, which no area has; a CPU
- * number without an area (an unregistered thread: -1 or -2) fails the
- * comparison with rseq_cpus.
+ * Nothing is tested but the slot itself, since every CPU number leads to one: a
+ * possible CPU's, or, for a thread that is not registered (-1 or -2), memory
+ * that reads as zero: closed (P4). In lock mode the area is a dummy in our
+ * static TLS with CPU number 0, and seq_base is that of the shared area, where
+ * every slot is closed.
  *
  * push compares the object with the top of the array, which catches the plain
  * double free; with an empty array it compares with the bounds word, which is
@@ -41,18 +43,13 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 
 /* Publish it and find this CPU's slot in %[slot]; %[tmp] is clobbered. */
 #define SEQ_BEGIN							\
-	"testq %[area], %[area]\n\t"					\
-	"je %l[fail]\n"							\
 	"3:\n\t"							\
 	"leaq 9b(%%rip), %[tmp]\n\t"					\
 	"movq %[tmp], %%fs:" RSEQ_CS "(%[area])\n"			\
 	"1:\n\t"							\
-	"movl %%fs:" RSEQ_CPU_ID "(%[area]), %k[slot]\n\t"		\
-	"cmpq %[cpus], %[slot]\n\t"					\
-	"jae %l[fail]\n\t"						\
+	"movslq %%fs:" RSEQ_CPU_ID "(%[area]), %[slot]\n\t"		\
 	"shlq $" PCPU_SHIFT_TEXT ", %[slot]\n\t"			\
-	"addq %[base], %[slot]\n\t"					\
-	"addq %[offset], %[slot]\n\t"
+	"addq %[origin], %[slot]\n\t"
 
 /* The kernel checks the four signature bytes before the abort address. */
 #define SEQ_END								\
@@ -61,26 +58,24 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 	".byte 0x0f, 0xb9, 0x3d\n\t"					\
 	".long " RSEQ_SIG_TEXT "\n"					\
 	"4:\n\t"							\
-	"movq %[base], %[tmp]\n\t"					\
-	"lock incq -(1 << " PCPU_SHIFT_TEXT ") - 8(%[tmp], %[offset])\n\t"\
+	"movq %[origin], %[tmp]\n\t"					\
+	"lock incq -(1 << " PCPU_SHIFT_TEXT ") - 8(%[tmp])\n\t"		\
 	"jmp 3b\n\t"							\
 	".popsection\n\t"
 
 #define SEQ_INPUTS							\
-	[area] "r" (hot.rseq_offset), [cpus] "m" (hot.rseq_cpus),	\
-	[base] "m" (hot.pcpu_base), [offset] "r" (offset)
+	[area] "r" (hot.rseq_offset), [origin] "rm" (origin)
 
-static always_inline void *slot_pop(uintptr_t offset)
+static always_inline void *slot_pop(uintptr_t origin)
 {
 	uintptr_t slot, tmp, word, obj;
 
 	__asm__ __volatile__ goto (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
-		"movl 8(%[slot]), %k[tmp]\n\t"		/* floor */
 		"movq (%[slot]), %[word]\n\t"
 		"movzwl %w[word], %k[obj]\n\t"		/* count */
-		"cmpl %k[tmp], %k[obj]\n\t"
+		"cmpl 8(%[slot]), %k[obj]\n\t"		/* floor */
 		"jbe %l[fail]\n\t"
 		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"
 		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */
@@ -91,22 +86,24 @@ static always_inline void *slot_pop(uintptr_t offset)
 		: SEQ_INPUTS
 		: "memory", "cc"
 		: fail);
+	/* Arrays hold no NULL: spares the caller's test. */
+	if (!obj)
+		__builtin_unreachable();
 	return (void *)obj;
 fail:
 	return NULL;
 }
 
-static always_inline bool slot_push(uintptr_t offset, void *obj)
+static always_inline bool slot_push(uintptr_t origin, void *obj)
 {
 	uintptr_t slot, tmp, word, count;
 
 	__asm__ __volatile__ goto (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
-		"movl 12(%[slot]), %k[tmp]\n\t"		/* ceil */
 		"movq (%[slot]), %[word]\n\t"
 		"movzwl %w[word], %k[count]\n\t"
-		"cmpl %k[tmp], %k[count]\n\t"
+		"cmpl 12(%[slot]), %k[count]\n\t"		/* ceil */
 		"jae %l[fail]\n\t"
 		"cmpq %[obj], 8(%[slot], %[count], 8)\n\t" /* freed twice? */
 		"je %l[fail]\n\t"
@@ -158,52 +155,66 @@ fail:
 	"8:\n\t"
 
 /*
+ * Where a bulk sequence jumps that moves nothing. Not by asm goto: gcc 12 took
+ * the output for the result on the label's path as well.
+ */
+#define SEQ_NONE							\
+	".pushsection .text.unlikely, \"ax\"\n"			\
+	"10:\n\t"							\
+	"xorl %k[got], %k[got]\n\t"					\
+	"jmp 2b\n\t"							\
+	".popsection\n\t"
+
+/*
+ * How many are moved is a branch, not a choice of values: it is predicted, and
+ * the word's next value doesn't wait for it.
+ *
  * @step is what the word gains per object: SLOT_ALLOC_ONE - 1 for an
  * allocation, -1 for taking objects out otherwise. @where: the slot it
- * happened on. At most SEQ_MAX_BULK objects.
+ * happened on, if any did. At most SEQ_MAX_BULK objects.
  */
-static inline size_t slot_pop_bulk(uintptr_t offset, size_t nr, void **dst,
+static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 				   int64_t step, struct pcpu_slot **where)
 {
-	uintptr_t slot, tmp, got, src, cur;
+	uintptr_t slot, tmp, word, got, src, cur;
 
 	if (nr > SEQ_MAX_BULK)
 		nr = SEQ_MAX_BULK;
-	__asm__ __volatile__ goto (
+	__asm__ __volatile__ (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
-		"movl 8(%[slot]), %k[tmp]\n\t"		/* floor */
-		"movzwl (%[slot]), %k[got]\n\t"		/* count */
-		"movl %k[got], %k[cur]\n\t"
-		"subl %k[tmp], %k[got]\n\t"
-		"jbe %l[fail]\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq (%[slot]), %[word]\n\t"
+		"movzwl %w[word], %k[cur]\n\t"		/* count */
+		"movl %k[cur], %k[tmp]\n\t"
+		"subl 8(%[slot]), %k[tmp]\n\t"		/* less floor */
+		"jbe 10f\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[tmp]\n\t"
+		"jae 11f\n\t"
+		"movq %[tmp], %[got]\n"
+		"11:\n\t"
 		"subq %[got], %[cur]\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"
 		SEQ_COPY("", "", "")
 		"movq %[got], %[tmp]\n\t"
 		"imulq %[step], %[tmp]\n\t"
-		"addq (%[slot]), %[tmp]\n\t"
+		"addq %[word], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
 		SEQ_END
-		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
-		  [src] "=&r" (src), [cur] "=&r" (cur)
+		SEQ_NONE
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
+		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [dst] "r" (dst), [step] "r" (step)
-		: "memory", "cc", "xmm0", "xmm1"
-		: fail);
+		: "memory", "cc", "xmm0", "xmm1");
 	*where = (struct pcpu_slot *)slot;
 	return got;
-fail:
-	*where = NULL;
-	return 0;
 }
 
 /*
  * Pushes the last objects of @objs. 0 also if one of them is NULL: x - 1 has
  * its top bit set for x == NULL and for no address of user space.
  */
-static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
+static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 				    struct pcpu_slot **where)
 {
 	uintptr_t slot, tmp, got, src, dst, cur;
@@ -212,15 +223,19 @@ static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
 		objs += nr - SEQ_MAX_BULK;
 		nr = SEQ_MAX_BULK;
 	}
-	__asm__ __volatile__ goto (
+	__asm__ __volatile__ (
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
-		"movl 12(%[slot]), %k[got]\n\t"		/* ceil */
-		"movzwl (%[slot]), %k[cur]\n\t"		/* count */
-		"subl %k[cur], %k[got]\n\t"
-		"jbe %l[fail]\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq (%[slot]), %[tmp]\n\t"
+		"movzwl %w[tmp], %k[cur]\n\t"		/* count */
+		"movl 12(%[slot]), %k[src]\n\t"		/* ceil */
+		"subl %k[cur], %k[src]\n\t"
+		"jbe 10f\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[src]\n\t"
+		"jae 11f\n\t"
+		"movq %[src], %[got]\n"
+		"11:\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
 		"movq %[nr], %[src]\n\t"
 		"subq %[got], %[src]\n\t"
@@ -236,35 +251,43 @@ static inline size_t slot_push_bulk(uintptr_t offset, size_t nr, void **objs,
 			 "paddq %%xmm2, %%xmm1\n\t"
 			 "por %%xmm0, %%xmm3\n\t"
 			 "por %%xmm1, %%xmm3\n\t")
-		"movmskpd %%xmm3, %k[tmp]\n\t"
-		"testl %k[tmp], %k[tmp]\n\t"
-		"jne %l[fail]\n\t"
-		"movq (%[slot]), %[tmp]\n\t"
+		"movmskpd %%xmm3, %k[src]\n\t"
+		"testl %k[src], %k[src]\n\t"
+		"jne 10f\n\t"
 		"addq %[got], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
 		SEQ_END
+		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
 		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [objs] "r" (objs)
-		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3"
-		: fail);
+		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3");
 	*where = (struct pcpu_slot *)slot;
 	return got;
-fail:
-	*where = NULL;
-	return 0;
 }
 
-/* The CPU of this thread at this moment, or -1 if it has no sequences. */
+/* The CPU number of this thread at this moment; -1 or -2 if it has none. */
 static inline int rseq_current_cpu(void)
 {
-	uint32_t cpu;
+	int cpu;
 
-	if (!hot.rseq_offset)
-		return -1;
 	__asm__ __volatile__("movl %%fs:" RSEQ_CPU_ID "(%1), %0"
 			     : "=r" (cpu) : "r" (hot.rseq_offset));
-	return cpu < hot.rseq_cpus ? (int)cpu : -1;
+	return cpu;
+}
+
+/* The area of lock mode: a CPU number, and room for a descriptor's address. */
+struct rseq_dummy {
+	alignas(16) uint32_t cpu_id_start;
+	uint32_t cpu_id;
+	uint64_t rseq_cs;
+};
+extern hidden __thread struct rseq_dummy rseq_dummy
+	__attribute__((tls_model("initial-exec")));
+
+static inline uintptr_t rseq_dummy_offset(void)
+{
+	return (uintptr_t)&rseq_dummy - (uintptr_t)__builtin_thread_pointer();
 }
 
 #endif /* BASE_RSEQ_X86_64_H */

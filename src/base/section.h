@@ -18,6 +18,7 @@
 
 /* This thread's mark; static TLS, 4 bytes. */
 struct section_mark {
+	uint16_t number;	/* lock mode: the thread's, 0: not yet given */
 	bool inside;	/* between enter and leave: a handler must not enter */
 	bool forking;	/* between the fork handlers: passes the closed gate */
 };

@@ -160,7 +160,7 @@ noinline_cold void *cache_zero(struct kmem_cache *s, void *obj)
 
 void *kmem_cache_alloc(struct kmem_cache *s, gfp_t flags)
 {
-	void *obj = slot_pop(s->slot);
+	void *obj = slot_pop(s->origin);
 
 	if (unlikely(!obj))
 		return cache_alloc_slow(s, flags, NUMA_NO_NODE);
@@ -177,13 +177,14 @@ void *kmem_cache_zalloc(struct kmem_cache *s, gfp_t flags)
 void *kmem_cache_alloc_node(struct kmem_cache *s, gfp_t flags, int node)
 {
 	/* Before start there are no nodes yet, and the slow path starts. */
-	if (node == NUMA_NO_NODE || arena_nr_nodes() <= 1)
+	if (node == NUMA_NO_NODE || (!node && arena_nr_nodes() <= 1))
 		return kmem_cache_alloc(s, flags);
 	if (node < 0 || (unsigned int)node >= arena_nr_nodes()) {
+		if (!(flags & __GFP_THISNODE))
+			return kmem_cache_alloc(s, flags);
 		if (!(flags & __GFP_NOWARN))
 			report("cache %s: node %d does not exist", s->name, node);
-		return flags & __GFP_THISNODE ? NULL :
-		       kmem_cache_alloc(s, flags);
+		return NULL;
 	}
 	return cache_alloc_slow(s, flags, node);
 }
@@ -230,21 +231,41 @@ static bool alloc_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs
 	return ok;
 }
 
+static int zero_all(struct kmem_cache *s, size_t nr, void **p)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		cache_zero(s, p[i]);
+	return (int)nr;
+}
+
+/* The array had @got of the objects only. */
+static noinline_cold int alloc_bulk_slow(struct kmem_cache *s, gfp_t flags,
+					 size_t nr, void **p, size_t got)
+{
+	if (nr > INT32_MAX ||
+	    (fault_is_on() && nr && fault_should_fail(s, flags)))
+		goto fail;
+	got += pcpu_pop(&s->array, nr - got, p + got, true);
+	if (got < nr && !alloc_rest(s, flags, nr - got, p + got))
+		goto fail;
+	return flags & __GFP_ZERO ? zero_all(s, nr, p) : (int)nr;
+
+fail:
+	kmem_cache_free_bulk(s, got, p);
+	return 0;
+}
+
 int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
 {
-	size_t got, i;
+	struct pcpu_slot *where;
+	size_t got = slot_pop_bulk(s->origin, nr, p,
+				   (int64_t)SLOT_ALLOC_ONE - 1, &where);
 
-	if (unlikely(nr > INT32_MAX ||
-		     (fault_is_on() && nr && fault_should_fail(s, flags))))
-		return 0;
-	got = pcpu_pop(&s->array, nr, p, true);
-	if (got < nr && !alloc_rest(s, flags, nr - got, p + got)) {
-		kmem_cache_free_bulk(s, got, p);
-		return 0;
-	}
-	if (unlikely(flags & __GFP_ZERO)) {
-		for (i = 0; i < nr; i++)
-			cache_zero(s, p[i]);
-	}
+	if (unlikely(got != nr))
+		return alloc_bulk_slow(s, flags, nr, p, got);
+	if (unlikely(flags & __GFP_ZERO))
+		return zero_all(s, nr, p);
 	return (int)nr;
 }

@@ -22,7 +22,8 @@ struct cache_alias {
  * [C] constant after creation  [L] under the list lock
  */
 struct kmem_cache {
-	uint32_t slot;			/* [C] of its arrays; copy of array.slot */
+	uintptr_t origin;		/* [C] copy of array.origin */
+	uint32_t slot;			/* [C] copy of array.slot */
 	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */
@@ -32,7 +33,7 @@ struct kmem_cache {
 	struct pcpu_array array;
 	struct slab_pool pool;
 	struct list_head link;		/* [L] oldest first */
-	struct cache_alias *aliases;	/* [L] */
+	_Atomic(struct cache_alias *) aliases; /* [L] newest first; only grows */
 	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
 	char *name;			/* [C] */
 };

@@ -142,8 +142,9 @@ static bool add_alias_locked(struct kmem_cache *s, const struct request *r)
 	if (!alias)
 		return false;
 	memcpy(alias->name, r->name, len);
-	alias->next = s->aliases;
-	s->aliases = alias;
+	alias->next = load_relaxed(&s->aliases);
+	/* Release: pairs with who lists the names without the lock. */
+	store_release(&s->aliases, alias);
 	s->refcount++;
 	if (r->size > load_relaxed(&s->object_size))
 		store_relaxed(&s->object_size, r->size);
@@ -196,6 +197,7 @@ static struct kmem_cache *make_cache(const struct request *r)
 		goto give_name;
 	if (!pcpu_array_init(&s->array, &s->pool, capacity_of(r)))
 		goto fini_pool;
+	s->origin = s->array.origin;
 	s->slot = s->array.slot;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
@@ -371,7 +373,7 @@ void cache_free_struct(struct kmem_cache *s)
 {
 	struct cache_alias *alias, *next;
 
-	for (alias = s->aliases; alias; alias = next) {
+	for (alias = load_relaxed(&s->aliases); alias; alias = next) {
 		next = alias->next;
 		meta_give(alias, sizeof(*alias) + strlen(alias->name) + 1);
 	}

@@ -134,15 +134,19 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)
 {
+	/* The check must not delay the push: they don't depend on each other. */
 	if (unlikely((page_entry(obj) & ENTRY_OFFSET) != s->slot ||
-		     !slot_push(s->slot, obj)) && obj)
+		     !slot_push(s->origin, obj)) && obj)
 		cache_free_slow(s, obj);
 }
 
 void kfree(const void *p)
 {
-	if (unlikely(!slot_push(page_entry(p) & ENTRY_OFFSET, (void *)p)) &&
-	    !ZERO_OR_NULL_PTR(p))
+	uint32_t entry = page_entry(p);
+
+	/* Entry 0: NULL, not ours, or before start, when no sequence may run. */
+	if (unlikely(!entry || !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
+					  (void *)p)) && !ZERO_OR_NULL_PTR(p))
 		cache_free_slow(NULL, (void *)p);
 }
 
@@ -180,9 +184,11 @@ static noinline_cold void free_bulk_slow(struct kmem_cache *s, size_t nr,
 
 static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)
 {
-	nr -= hot.lock_cpus ? 0 : pcpu_push(&s->array, nr, p, true);
-	if (unlikely(nr))
-		free_bulk_slow(s, nr, p);
+	struct pcpu_slot *where;
+	size_t put = slot_push_bulk(s->origin, nr, p, &where);
+
+	if (unlikely(put != nr))
+		free_bulk_slow(s, nr - put, p);
 }
 
 /* Move the objects that belong to the cache of @offset to the front. */

@@ -36,6 +36,9 @@ static void start(void)
 		report_fatal("cannot reserve address space for per-CPU data");
 	/* Without it signal handlers that interrupt us get NULL. */
 	reserve_start();
+	/* From here on kmalloc's fast path runs sequences. */
+	__atomic_store_n(&hot.kmalloc_max, KMALLOC_MAX_CACHE_SIZE,
+			 __ATOMIC_RELEASE);
 	cache_options.cpu_partial = options.cpu_partial;
 	cache_options.array = options.array;
 	if (options.slab_debug[0])

@@ -105,6 +105,16 @@ const char *kmem_mode(void)
 	return pcpu_mode();
 }
 
+/* The first column: one word, as parsers of slabinfo expect. */
+static void print_name(FILE *f, const char *name)
+{
+	int width = 0;
+
+	for (; *name; name++, width++)
+		putc((unsigned char)*name <= ' ' || *name == 0x7f ? '_' : *name, f);
+	fprintf(f, "%*s", max(17 - width, 0), "");
+}
+
 static bool print_line(struct kmem_cache *s, void *arg)
 {
 	struct kmem_cache_stats st;
@@ -112,9 +122,10 @@ static bool print_line(struct kmem_cache *s, void *arg)
 
 	if (kmem_cache_stats(s, &st))
 		return true;
-	fprintf(f, "%-17s %6lu %6lu %6u %4u %4u : tunables %4u %4u %4u"
+	print_name(f, kmem_cache_name(s));
+	fprintf(f, " %6lu %6lu %6u %4u %4u : tunables %4u %4u %4u"
 		   " : slabdata %6lu %6lu %6lu\n",
-		kmem_cache_name(s), (unsigned long)st.objects,
+		(unsigned long)st.objects,
 		(unsigned long)st.total_objects, st.slab_size,
 		st.objs_per_slab, s->pool.nr_pages, 0u, 0u, 0u,
 		(unsigned long)st.slabs, (unsigned long)st.slabs, 0ul);
@@ -131,18 +142,40 @@ int kmem_slabinfo_print(FILE *f)
 	return ferror(f) ? -EIO : 0;
 }
 
+/* Bytes of the UTF-8 sequence at @text; 0: it is none, or too long a form. */
+static unsigned int utf8_length(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	unsigned int len = c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 :
+			   c[0] < 0xf5 ? 4 : 0;
+	unsigned int i;
+
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	for (i = 1; i < len; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+/* What is no text becomes the replacement character. */
 static void json_string(FILE *f, const char *text)
 {
 	putc('"', f);
-	for (; *text; text++) {
+	while (*text) {
 		unsigned char c = (unsigned char)*text;
+		unsigned int len = c < 0x80 ? 1 : utf8_length(text);
 
 		if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
-		else if (c < 0x20 || c > 0x7e)
+		else if (c < 0x20 || c == 0x7f)
 			fprintf(f, "\\u%04x", c);
+		else if (len)
+			fwrite(text, 1, len, f);
 		else
-			putc(c, f);
+			fputs("\\ufffd", f);
+		text += max(len, 1u);
 	}
 	putc('"', f);
 }
@@ -155,6 +188,21 @@ struct json_state {
 	FILE *f;
 	bool more;
 };
+
+static void json_alias_names(FILE *f, struct kmem_cache *s)
+{
+	/* Acquire: pairs with add_alias_locked(). Names go away with the cache. */
+	const struct cache_alias *alias = load_acquire(&s->aliases);
+	const char *comma = "";
+
+	fputs(", \"alias_names\": [", f);
+	for (; alias; alias = alias->next) {
+		fputs(comma, f);
+		json_string(f, alias->name);
+		comma = ", ";
+	}
+	putc(']', f);
+}
 
 static bool json_cache(struct kmem_cache *s, void *arg)
 {
@@ -185,6 +233,7 @@ static bool json_cache(struct kmem_cache *s, void *arg)
 	for (i = 0; i < NR_STATS; i++)
 		fprintf(f, ", \"%s\": %lu", counter_names[i],
 			(unsigned long)counters(&st)[i]);
+	json_alias_names(f, s);
 	putc('}', f);
 	return true;
 }

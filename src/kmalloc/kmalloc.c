@@ -53,8 +53,9 @@ void *kmalloc(size_t size, gfp_t flags)
 {
 	void *obj;
 
-	if (likely(size <= KMALLOC_MAX_CACHE_SIZE && !(flags & SPECIAL_FLAGS))) {
-		obj = slot_pop(kmalloc_slots[(size + 7) / 8]);
+	/* Size 0 is none of these, and before start no size is. */
+	if (likely(size - 1 < hot.kmalloc_max && !(flags & SPECIAL_FLAGS))) {
+		obj = slot_pop(hot.seq_base + kmalloc_slots[(size + 7) / 8]);
 		if (likely(obj))
 			return obj;
 	}

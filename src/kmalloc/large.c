@@ -2,7 +2,7 @@
 /*
  * kmalloc/large.c - blocks over the largest size class: whole pages
  *
- * Powers of two are aligned to themselves, as all of kmalloc.
+ * Aligned to the largest power of two that divides the size, as all of kmalloc.
  */
 #include "kmalloc.h"
 
@@ -13,7 +13,7 @@
 
 static void *take(size_t size, unsigned int node, bool *zeroed)
 {
-	size_t align = is_power_of_2(size) ? size : PAGE_SIZE;
+	size_t align = max(size & -size, PAGE_SIZE);
 	void *p;
 
 	if (!section_enter())
@@ -124,8 +124,11 @@ void *large_realloc(void *p, size_t size, gfp_t flags)
 			memset((char *)p + size, 0, block_size(p) - size);
 		return p;
 	}
-	/* What joins a block at its end is fresh from the system: zero. */
-	if (resize(p, size))
+	/*
+	 * What joins a block at its end is fresh from the system: zero. An
+	 * impossible size is left to move(), since its pages can't be counted.
+	 */
+	if (size <= KMALLOC_MAX_SIZE && resize(p, size))
 		return p;
 	return move(p, old_size, size, flags);
 }

@@ -48,9 +48,20 @@ unsigned int os_max_cpus(void)
 	return bytes > 0 ? (unsigned int)bytes * 8 : PCPU_MAX_CPUS;
 }
 
+/*
+ * Asked for by every creation of a cache; the number doesn't change while the
+ * system runs. Relaxed: who comes too early reads the same from the file.
+ */
 unsigned int os_possible_cpus(void)
 {
-	return list_end("/sys/devices/system/cpu/possible");
+	static _Atomic(unsigned int) known; /* the number + 1 */
+	unsigned int cpus = load_relaxed(&known);
+
+	if (!cpus) {
+		cpus = list_end("/sys/devices/system/cpu/possible") + 1;
+		store_relaxed(&known, cpus);
+	}
+	return cpus - 1;
 }
 
 unsigned int os_nr_nodes(void)

@@ -228,6 +228,14 @@ static void carve_locked(uint32_t first, uint32_t at, uint32_t nr)
 	mark_locked(at, nr, CHUNK_TAKEN);
 }
 
+/* The first chunk from @first on whose address is a multiple of @align chunks. */
+static size_t aligned_chunk(size_t first, size_t align)
+{
+	size_t base = hot.arena_base >> CHUNK_SHIFT;
+
+	return round_up(base + first, align) - base;
+}
+
 /* The smallest free run that fits; where several do, the lowest. */
 static uint32_t take_free_locked(size_t nr, size_t align)
 {
@@ -236,7 +244,7 @@ static uint32_t take_free_locked(size_t nr, size_t align)
 	for (run = range.first_free; run != CHUNK_NONE;
 	     run = range.table[run].next) {
 		uint32_t have = range.table[run].nr;
-		size_t at = round_up(run, align);
+		size_t at = aligned_chunk(run, align);
 
 		if (at + nr > (size_t)run + have)
 			continue;
@@ -247,14 +255,14 @@ static uint32_t take_free_locked(size_t nr, size_t align)
 	}
 	if (best == CHUNK_NONE)
 		return CHUNK_NONE;
-	run = (uint32_t)round_up(best, align);
+	run = (uint32_t)aligned_chunk(best, align);
 	carve_locked(best, run, (uint32_t)nr);
 	return run;
 }
 
 static uint32_t take_new_locked(size_t nr, size_t align)
 {
-	size_t first = round_up(range.frontier, align);
+	size_t first = aligned_chunk(range.frontier, align);
 	uint32_t skipped = range.frontier;
 
 	if (nr > range.nr_chunks || first + nr > range.nr_chunks ||

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Before the shared area: figures of caches that got no slot (offset 0). */
+/* End of every area, kept free of slots. */
 #define REGION_PAD	((size_t)64 << 10)
 /* CPUs of lock mode where address space is scarce. */
 #define FEW_CPUS	4u
@@ -31,56 +31,69 @@ static struct {
 	_Atomic(uint8_t) node[PCPU_MAX_CPUS];
 } region = { .lock = LOCK_INIT(RANK_PCPU) };
 
+/*
+ * Before CPU 0's area lie the shared one, which CPU number -1 leads to as well,
+ * and one for number -2, never written (P4). Its last part is: there the shared
+ * area's figures for offset 0 stand, and no slot does.
+ */
 static bool reserve_areas(unsigned int nr_cpus)
 {
-	size_t page = max(os_page_size(), REGION_PAD);
-	size_t size = page + ((size_t)nr_cpus + 1) * PCPU_AREA_SIZE;
+	size_t written = max(os_page_size(), REGION_PAD) + PCPU_AREA_SIZE;
+	size_t size = ((size_t)nr_cpus + 2) * PCPU_AREA_SIZE;
 	char *start = os_reserve(size, 0, OS_READ);
 
 	if (!start)
 		return false;
-	if (!os_commit(start, page + PCPU_AREA_SIZE)) {
+	hot.pcpu_base = (uintptr_t)start + 2 * PCPU_AREA_SIZE;
+	if (!os_commit((void *)(hot.pcpu_base - written), written)) {
 		os_release(start, size);
 		return false;
 	}
-	hot.pcpu_base = (uintptr_t)start + page + PCPU_AREA_SIZE;
 	region.nr_cpus = nr_cpus;
 	return true;
 }
 
-/* As many as the kernel can name; the exact number where that's too much. */
-static bool reserve_region(unsigned int fake_cpus)
+/*
+ * As many as the kernel can name; the exact number where that's too much. With
+ * locks any number will do, as threads only spread over them.
+ */
+static bool reserve_region(unsigned int fake_cpus, bool sequences)
 {
 	unsigned int possible = os_possible_cpus();
-	unsigned int most = os_max_cpus();
+	unsigned int most = min(os_max_cpus(), (unsigned int)PCPU_MAX_CPUS);
 
-	if (fake_cpus)
-		return reserve_areas(min(fake_cpus, (unsigned int)PCPU_MAX_CPUS));
-	if (os_address_limit() == SIZE_MAX && reserve_areas(most))
+	fake_cpus = min(fake_cpus, (unsigned int)PCPU_MAX_CPUS);
+	if (fake_cpus && !sequences)
+		return reserve_areas(fake_cpus);
+	/* Sequences can't do with too few, and sysfs may say anything. */
+	if ((sequences && os_address_limit() == SIZE_MAX) || !possible ||
+	    possible > most)
+		possible = most;
+	if (reserve_areas(max(fake_cpus, possible)))
 		return true;
-	if (possible && possible <= most && reserve_areas(possible))
-		return true;
-	return reserve_areas(min(most, FEW_CPUS));
+	return !sequences && reserve_areas(min(most, FEW_CPUS));
 }
 
 bool pcpu_start(unsigned int fake_cpus, const char *refused)
 {
-	if (!reserve_region(fake_cpus))
+	if (!CONFIG_RSEQ && !refused)
+		refused = "no sequences for this processor or sanitizer";
+	if (!refused && !reserve_region(fake_cpus, true))
+		refused = "no address space for the per-CPU region";
+	if (refused && !reserve_region(fake_cpus, false))
 		return false;
 	region.next_slot = round_up(sizeof(struct slab_cpu), PCPU_SLOT_ALIGN) +
 			   PCPU_SLOT_ALIGN;
-	if (!CONFIG_RSEQ && !refused)
-		refused = "no sequences for this processor or sanitizer";
 	if (refused) {
 		snprintf(region.mode, sizeof(region.mode), "lock: %s", refused);
-		hot.spread = fake_cpus != 0;
 		hot.lock_cpus = region.nr_cpus;
+		hot.rseq_offset = rseq_dummy_offset();
+		hot.seq_base = hot.pcpu_base - PCPU_AREA_SIZE;
 		return true;
 	}
 	strcpy(region.mode, "rseq");
-	hot.rseq_cpus = region.nr_cpus;
-	/* Sequences succeed from here on, once slots are open. */
-	__atomic_store_n(&hot.rseq_offset, os_rseq_offset(), __ATOMIC_RELEASE);
+	hot.rseq_offset = os_rseq_offset();
+	hot.seq_base = hot.pcpu_base;
 	return true;
 }
 
@@ -91,21 +104,23 @@ const char *pcpu_mode(void)
 
 void pcpu_child(void)
 {
-	if (hot.rseq_cpus)
+	if (!hot.lock_cpus)
 		os_membarrier_register();
 	/* Array locks of threads that don't exist here are broken by this. */
 	add_relaxed(&fork_generation, 1);
 }
 
+/*
+ * In lock mode any number will do, as long as threads spread over them: asking
+ * the kernel costs more than all the rest.
+ */
 static unsigned int lock_mode_cpu(void)
 {
-	uintptr_t self = (uintptr_t)&section_mark;
-	unsigned int cpu, node;
+	static _Atomic(uint16_t) last;
 
-	/* The thread's place in memory is its number; any CPU number will do. */
-	if (hot.spread || !os_getcpu(&cpu, &node))
-		cpu = (unsigned int)((self >> 12) * 0x9e3779b1u >> 8);
-	return cpu % hot.lock_cpus;
+	if (unlikely(!section_mark.number))
+		section_mark.number = add_relaxed(&last, 1) | 1u << 15;
+	return (section_mark.number & 0x7fff) % hot.lock_cpus;
 }
 
 int current_cpu(void)
@@ -130,7 +145,7 @@ static noinline_cold bool open_area(unsigned int cpu)
 					((uintptr_t)cpu << PCPU_SHIFT)),
 			       PCPU_AREA_SIZE);
 		if (!os_getcpu(&now, &node) || node >= nr_nodes ||
-		    (hot.rseq_cpus && now != cpu))
+		    (!hot.lock_cpus && now != cpu))
 			node = cpu;
 		store_relaxed(&region.node[cpu], (uint8_t)((nr_nodes > 1 &&
 			      node == 0 ? cpu : node) % nr_nodes));
@@ -182,9 +197,7 @@ uint32_t slot_take(size_t size)
 	}
 	if (found) {
 		offset = found->offset;
-	} else if (region.next_slot + size + sizeof(struct slab_cpu) <=
-		   PCPU_AREA_SIZE) {
-		/* The end is left free: CPU + 1's offset 0 begins behind it. */
+	} else if (region.next_slot + size + REGION_PAD <= PCPU_AREA_SIZE) {
 		offset = region.next_slot + sizeof(struct slab_cpu);
 		region.next_slot += (uint32_t)size;
 	}

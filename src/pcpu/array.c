@@ -13,7 +13,7 @@
 /* Bytes that an array and a depot may hold back, and objects. */
 #define ARRAY_BYTES	((size_t)64 << 10)
 #define ARRAY_MIN	4u
-#define ARRAY_MAX	128u
+#define ARRAY_MAX	256u
 #define DEPOT_BYTES	((size_t)256 << 10)
 #define DEPOT_MAX	640u
 
@@ -56,6 +56,7 @@ bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
 		a->slot = slot_take(slot_size(0));
 	}
 	pool->slot = a->slot;
+	a->origin = hot.seq_base + a->slot;
 	return true;
 }
 
@@ -169,7 +170,7 @@ size_t pcpu_pop(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 	do {
 		n = hot.lock_cpus ?
 		    pop_locked(a, nr - got, objs + got, step, &where) :
-		    slot_pop_bulk(a->slot, nr - got, objs + got, step, &where);
+		    slot_pop_bulk(a->origin, nr - got, objs + got, step, &where);
 		got += n;
 		if (n && !counted)
 			stat_add(slab_cpu_of(where), STAT_sheaf_flush, n);
@@ -186,7 +187,7 @@ size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 	do {
 		n = hot.lock_cpus ?
 		    push_locked(a, nr - put, objs, &where) :
-		    slot_push_bulk(a->slot, nr - put, objs, &where);
+		    slot_push_bulk(a->origin, nr - put, objs, &where);
 		put += n;
 		if (n && !counted)
 			stat_add(slab_cpu_of(where), STAT_sheaf_refill, n);

@@ -5,8 +5,9 @@
  * Ordering (O2, the other side): the bounds are stored closed; membarrier()
  * then aborts every sequence in flight on the CPU, and orders: a sequence that
  * starts later loads closed bounds and fails. From there on the slot is ours.
- * What we write is published by the release store that reopens it.
- * Pairs with the sequences in base/rseq_x86_64.h, which load the bounds first.
+ * A second membarrier() stands between what we write and the store that
+ * reopens the slot: no sequence has loaded the word before and the bounds after.
+ * Pairs with the sequences in base/rseq_x86_64.h.
  */
 #include "private.h"
 
@@ -39,9 +40,12 @@ static bool slot_close(struct pcpu_slot *slot, unsigned int cpu)
 	return false;
 }
 
-static void slot_reopen(struct pcpu_array *a, struct pcpu_slot *slot)
+/* If the system refuses now, the slot stays closed: slow, but right. */
+static void slot_reopen(struct pcpu_array *a, struct pcpu_slot *slot,
+			unsigned int cpu)
 {
-	store_release(&slot->bounds, (uint64_t)a->capacity << 32);
+	if (hot.lock_cpus || os_abort_sequences((int)cpu))
+		store_release(&slot->bounds, (uint64_t)a->capacity << 32);
 }
 
 /* The slot is closed, the CPU's lock held: take everything out. */
@@ -76,7 +80,7 @@ static bool drain_cpu(struct pcpu_array *a, unsigned int cpu, bool close)
 	if (ok && bounds) {
 		empty_slot(a, slot);
 		if (!close)
-			slot_reopen(a, slot);
+			slot_reopen(a, slot, cpu);
 	} else if (ok && close) {
 		store_release(&slot->bounds, SLOT_CLOSED);
 	}

@@ -22,6 +22,7 @@ struct depot;
  * Constant after pcpu_array_init().
  */
 struct pcpu_array {
+	uintptr_t origin;	/* of the slot, for sequences */
 	uint32_t slot;		/* offset in every area; 0: none was left */
 	uint32_t capacity;	/* objects an array holds; 0: it stays closed */
 	uint32_t batch;		/* objects moved at a time, at least 1 */

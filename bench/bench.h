@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench.h - the driver's side: peers, workers, results, report
+ *
+ * The driver starts one worker process per row of the table and round, and lets
+ * them work in turns: case by case, every row once, in an order that rotates
+ * with the round. So a change of the machine's mood meets all rows alike, and
+ * each round sees fresh processes.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "scenario.h"
+
+#define MAX_ALLOCATORS	12
+#define NR_SIZES	3
+
+extern const unsigned int bench_sizes[NR_SIZES];
+
+enum mode { MODE_AUTO, MODE_RSEQ, MODE_LOCK };
+
+/**
+ * struct options - the command line
+ * @peers:    comma-separated names, or NULL for all
+ * @libkmem:  path of the library, or NULL: look for it
+ * @json:     file for all results, or NULL
+ * @results:  directory for <machine>/<scenario>.json, or NULL
+ */
+struct options {
+	bool quick;
+	bool touch;
+	unsigned int rounds;
+	enum mode mode;
+	const char *peers;
+	const char *libkmem;
+	const char *json;
+	const char *results;
+};
+
+/* A library that can be preloaded: libkmem, or a peer. */
+struct library {
+	const char *name;
+	const char *soname;	/* NULL: the C library, nothing to preload */
+	const char *package;	/* Debian's */
+	const char *mark;	/* part of its file's name */
+	char path[PATH_MAX];	/* as found by the loader; empty: not usable */
+};
+
+enum kind { KIND_KMEM, KIND_PEER, KIND_HARNESS };
+
+/* A row of the table. */
+struct allocator {
+	const char *name;
+	enum kind kind;
+	enum api api;
+	const char *preload;	/* path, or NULL */
+};
+
+/* A running worker process. Without standard error if quiet at its start. */
+struct worker {
+	bool quiet;
+	pid_t pid;
+	int to;
+	int from;
+	const struct allocator *allocator;
+};
+
+/* What a worker answers to one case. */
+struct answer {
+	double value[JOB_VALUES];
+	double fast;	/* operations that took the fast path */
+	double all;	/* operations */
+};
+
+/**
+ * struct results - one scenario, all rounds
+ * Value of case c, row a, round r: ns[(c * nr_allocators + a) * nr_rounds + r].
+ */
+struct results {
+	const struct scenario *scenario;
+	struct allocator allocators[MAX_ALLOCATORS];
+	unsigned int nr_allocators;
+	unsigned int nr_cases;
+	unsigned int nr_rounds;
+	double *ns;
+	double *outside;	/* share of time, [c * nr_allocators + a]; < 0: unknown */
+	double fast[MAX_ALLOCATORS];
+	double all[MAX_ALLOCATORS];
+};
+
+/* Which machine and which build this is; "mode" is what was verified. */
+struct environment {
+	char machine[128];
+	char cpu[128];
+	char kernel[256];
+	const char *compiler;
+	const char *commit;
+	unsigned int nr_cpus;
+	const char *mode;	/* "rseq", "lock", "unverified"; NULL: no libkmem */
+	char mode_text[256];	/* kmem_mode() */
+	double hits;		/* share of fast-path hits in the pair */
+};
+
+/* peers.c */
+
+/** libraries_probe() - find libkmem and the peers; says what is skipped and why
+ *  Return: true if libkmem is there. */
+bool libraries_probe(const struct options *options);
+/** libraries_json() - the same as the members of a JSON object */
+void libraries_json(FILE *f);
+/** allocators_of() - the rows of a scenario; returns their number */
+unsigned int allocators_of(const struct scenario *scenario,
+			   struct allocator *allocators);
+/** peer_known() - is there a peer of this name (@len bytes)? */
+bool peer_known(const char *name, size_t len);
+
+/* spawn.c */
+
+/** worker_start() - false with a message if it can't */
+bool worker_start(struct worker *worker, const struct allocator *allocator,
+		  const struct scenario *scenario, const struct options *options);
+/** worker_text() - ask for a line of text; false if the worker is dead */
+bool worker_text(struct worker *worker, const char *question, char *text, size_t len);
+/** worker_run() - run one case; false with a message if the worker died */
+bool worker_run(struct worker *worker, unsigned int size, unsigned int n,
+		struct answer *answer);
+/** worker_profile() - the same for the share of time outside the allocator */
+bool worker_profile(struct worker *worker, unsigned int size, unsigned int n,
+		    double *share);
+/** worker_stop() - end it and wait */
+void worker_stop(struct worker *worker);
+
+/* worker.c */
+
+/** worker_main() - the worker itself; argv[2..] as worker_start() makes them */
+int worker_main(int argc, char **argv);
+
+/* machine.c */
+
+/** environment_init() - fill in all but the mode */
+void environment_init(struct environment *env);
+
+/* run.c */
+
+/** mode_verify() - find out which mode is on, by the pair's hits; false if
+ *  libkmem doesn't run or isn't in the mode it claims */
+bool mode_verify(const struct options *options, struct environment *env);
+/** mode_check() - judge @fast hits of @all operations of a pair */
+bool mode_check(struct environment *env, double fast, double all);
+/** results_measure() - run a scenario; false if a worker of ours died */
+bool results_measure(const struct scenario *scenario, const struct options *options,
+		     struct results *results);
+/** results_free() - give its memory back */
+void results_free(struct results *results);
+/** results_case() - size and n of case @c */
+void results_case(const struct results *results, unsigned int c,
+		  unsigned int *size, unsigned int *n);
+/** results_rounds() - the rounds of case @c, row @a */
+double *results_rounds(const struct results *results, unsigned int c, unsigned int a);
+
+/* report.c */
+
+/** report_table() - everything measured, and what it means */
+void report_table(FILE *f, const struct results *results);
+/** report_json() - one JSON object */
+void report_json(FILE *f, const struct results *results,
+		 const struct environment *env);
+/** json_string() - @text as a JSON string */
+void json_string(FILE *f, const char *text);
+/** json_head() - opening brace and what all scenarios' objects begin with */
+void json_head(FILE *f, const char *scenario, const struct environment *env);
+
+/* goals.c */
+
+/** goals_report() - the numbers to reach of a scenario, and what was reached */
+void goals_report(FILE *f, const struct results *results);
+/** ratio_over_peers() - @a's rounds over the fastest peer of the same round;
+ *  false if there is no peer */
+bool ratio_over_peers(const struct results *results, unsigned int c, unsigned int a,
+		      struct summary *out);
+/** ratio_over() - @a's rounds over those of row @base */
+void ratio_over(const struct results *results, unsigned int c, unsigned int a,
+		unsigned int base, struct summary *out);
+/** ratio_word() - "faster", "slower" or "no difference seen" */
+const char *ratio_word(const struct summary *ratio);
+
+/* bench_memory.c */
+
+/** memory_measure() - `kmem-bench memory`: measure, print, write JSON unless
+ *  @json is NULL; false if a worker of ours died */
+bool memory_measure(const struct options *options, const struct environment *env,
+		    FILE *json);
+
+#endif /* BENCH_BENCH_H */

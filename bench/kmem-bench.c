@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kmem-bench.c - the command: options, the scenarios in turn, where results go
+ *
+ * Exit status: 0 all measured; 1 libkmem or a worker failed, or the mode that
+ * libkmem claims isn't the one it runs in; 2 a wrong command line.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench.h"
+
+#define ROUNDS		7
+#define ROUNDS_QUICK	3
+#define MEMORY		"memory"
+
+static const struct scenario *const scenarios[] = {
+	&scenario_pair, &scenario_bulk, &scenario_random, &scenario_handoff,
+};
+
+/* For workers only. */
+static const struct scenario *const inner_scenarios[] = {
+	&scenario_memory_caches, &scenario_memory_idle,
+};
+
+#define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
+#define NR_INNER	(sizeof(inner_scenarios) / sizeof(inner_scenarios[0]))
+
+const struct scenario *scenario_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SCENARIOS; i++)
+		if (!strcmp(scenarios[i]->name, name))
+			return scenarios[i];
+	for (i = 0; i < NR_INNER; i++)
+		if (!strcmp(inner_scenarios[i]->name, name))
+			return inner_scenarios[i];
+	return NULL;
+}
+
+static void print_help(void)
+{
+	size_t i;
+
+	puts("usage: kmem-bench [OPTION]... [SCENARIO]...\n"
+	     "Measure libkmem against other allocators. Without SCENARIO: all of them.\n"
+	     "\n"
+	     "scenarios:");
+	for (i = 0; i < NR_SCENARIOS; i++)
+		printf("  %-12s %s\n", scenarios[i]->name, scenarios[i]->summary);
+	puts("  memory       resident bytes: one cache, 1000 caches, idle after a 1 GiB peak\n"
+	     "\n"
+	     "options:\n"
+	     "  --quick          fewer and shorter rounds, a smaller peak\n"
+	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3)\n"
+	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
+	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
+	     "  --no-touch       leave the objects' memory alone; by default the first 8\n"
+	     "                   bytes are written after allocation and read before freeing\n"
+	     "  --json FILE      write the results: one object for one scenario, otherwise\n"
+	     "                   an array of them\n"
+	     "  --results DIR    write DIR/<machine>/<scenario>.json\n"
+	     "  --libkmem FILE   the library (default: of this build, or as the loader finds it)\n"
+	     "  --machine        print the machine's name as in the results and exit\n"
+	     "  --help           print this and exit");
+}
+
+enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_NO_TOUCH,
+		 OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE, OPT_HELP };
+
+static const struct option long_options[] = {
+	{ "quick", no_argument, NULL, OPT_QUICK },
+	{ "rounds", required_argument, NULL, OPT_ROUNDS },
+	{ "mode", required_argument, NULL, OPT_MODE },
+	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "no-touch", no_argument, NULL, OPT_NO_TOUCH },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "results", required_argument, NULL, OPT_RESULTS },
+	{ "libkmem", required_argument, NULL, OPT_LIBKMEM },
+	{ "machine", no_argument, NULL, OPT_MACHINE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static _Noreturn void usage_error(const char *what, const char *word)
+{
+	fprintf(stderr, "kmem-bench: %s: %s\nTry 'kmem-bench --help'.\n", what, word);
+	exit(2);
+}
+
+static unsigned int parse_rounds(const char *text)
+{
+	char *end;
+	unsigned long rounds;
+
+	errno = 0;
+	rounds = strtoul(text, &end, 10);
+	if (errno || end == text || *end || rounds < 1 || rounds > MEASURE_MAX_ROUNDS)
+		usage_error("rounds must be 1 to 99", text);
+	return (unsigned int)rounds;
+}
+
+static enum mode parse_mode(const char *text)
+{
+	if (!strcmp(text, "rseq"))
+		return MODE_RSEQ;
+	if (!strcmp(text, "lock"))
+		return MODE_LOCK;
+	if (strcmp(text, "auto"))
+		usage_error("no such mode", text);
+	return MODE_AUTO;
+}
+
+static const char *parse_peers(const char *list)
+{
+	const char *name = list;
+
+	if (!strcmp(list, "none"))
+		return list;
+	for (;;) {
+		size_t len = strcspn(name, ",");
+
+		if (!peer_known(name, len))
+			usage_error("no such peer", name);
+		if (!name[len])
+			return list;
+		name += len + 1;
+	}
+}
+
+static void print_machine(void)
+{
+	struct environment env;
+
+	environment_init(&env);
+	puts(env.machine);
+}
+
+static void apply_option(int id, struct options *options)
+{
+	switch (id) {
+	case OPT_QUICK:
+		options->quick = true;
+		break;
+	case OPT_ROUNDS:
+		options->rounds = parse_rounds(optarg);
+		break;
+	case OPT_MODE:
+		options->mode = parse_mode(optarg);
+		break;
+	case OPT_PEERS:
+		options->peers = parse_peers(optarg);
+		break;
+	case OPT_NO_TOUCH:
+		options->touch = false;
+		break;
+	case OPT_JSON:
+		options->json = optarg;
+		break;
+	case OPT_RESULTS:
+		options->results = optarg;
+		break;
+	case OPT_LIBKMEM:
+		options->libkmem = optarg;
+		break;
+	case OPT_MACHINE:
+		print_machine();
+		exit(0);
+	case OPT_HELP:
+		print_help();
+		exit(0);
+	default: /* getopt has named the option */
+		fputs("Try 'kmem-bench --help'.\n", stderr);
+		exit(2);
+	}
+}
+
+static void parse(int argc, char **argv, struct options *options)
+{
+	int id;
+
+	memset(options, 0, sizeof(*options));
+	options->touch = true;
+	while ((id = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		apply_option(id, options);
+	if (!options->rounds)
+		options->rounds = options->quick ? ROUNDS_QUICK : ROUNDS;
+	for (id = optind; id < argc; id++) {
+		size_t i = 0;
+
+		while (i < NR_SCENARIOS && strcmp(scenarios[i]->name, argv[id]))
+			i++;
+		if (i == NR_SCENARIOS && strcmp(argv[id], MEMORY))
+			usage_error("no such scenario", argv[id]);
+	}
+}
+
+/* Without scenarios on the command line all are wanted. */
+static bool wanted(const char *name, char **words)
+{
+	if (!*words)
+		return true;
+	for (; *words; words++)
+		if (!strcmp(*words, name))
+			return true;
+	return false;
+}
+
+static unsigned int nr_wanted(char **words)
+{
+	unsigned int nr = wanted(MEMORY, words);
+	size_t i;
+
+	for (i = 0; i < NR_SCENARIOS; i++)
+		nr += wanted(scenarios[i]->name, words);
+	return nr;
+}
+
+/*
+ * Results go to temporary files that are renamed when they are complete, so
+ * that an interrupted run leaves the former results alone; they are opened
+ * before anything is measured, so that a wrong path costs no time.
+ */
+struct sink {
+	FILE *f;
+	char path[PATH_MAX];
+	char temporary[PATH_MAX + 8];
+};
+
+static void sink_open(struct sink *sink)
+{
+	snprintf(sink->temporary, sizeof(sink->temporary), "%s.tmp", sink->path);
+	sink->f = fopen(sink->temporary, "we");
+	if (sink->f)
+		return;
+	fprintf(stderr, "kmem-bench: cannot write %s: %s\n", sink->temporary,
+		strerror(errno));
+	exit(1);
+}
+
+static bool sink_close(struct sink *sink)
+{
+	bool bad = ferror(sink->f);
+
+	bad |= fclose(sink->f) != 0;
+	if (!bad && !rename(sink->temporary, sink->path))
+		return true;
+	fprintf(stderr, "kmem-bench: cannot write %s: %s\n", sink->path, strerror(errno));
+	return false;
+}
+
+static void make_directories(char *path)
+{
+	char *slash = path;
+
+	while ((slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		mkdir(path, 0777);
+		*slash = '/';
+	}
+}
+
+/* One scenario's object, as text. */
+struct object {
+	char *text;
+	size_t len;
+};
+
+static bool write_result(const struct options *options, const struct environment *env,
+			 const char *scenario, const struct object *object)
+{
+	struct sink sink;
+
+	if (!options->results)
+		return true;
+	if (snprintf(sink.path, sizeof(sink.path), "%s/%s/%s.json", options->results,
+		     env->machine, scenario) >= (int)sizeof(sink.path)) {
+		fprintf(stderr, "kmem-bench: path too long: %s\n", options->results);
+		return false;
+	}
+	make_directories(sink.path);
+	sink_open(&sink);
+	fwrite(object->text, 1, object->len, sink.f);
+	return sink_close(&sink);
+}
+
+/* A pair is the place to see whether the mode is what it claims to be. */
+static bool check_pair(const struct results *results, struct environment *env)
+{
+	unsigned int a;
+
+	for (a = 0; a < results->nr_allocators; a++)
+		if (results->allocators[a].kind == KIND_KMEM &&
+		    !mode_check(env, results->fast[a], results->all[a]))
+			return false;
+	return true;
+}
+
+static bool run_scenario(const struct scenario *scenario, const struct options *options,
+			 struct environment *env, FILE *object)
+{
+	struct results results;
+	bool ok = results_measure(scenario, options, &results);
+
+	if (ok) {
+		if (scenario == &scenario_pair)
+			ok = check_pair(&results, env);
+		report_table(stdout, &results);
+		goals_report(stdout, &results);
+		report_json(object, &results, env);
+	}
+	results_free(&results);
+	return ok;
+}
+
+/* @scenario NULL: the memory scenario, which has its own form. */
+static bool run_to_sinks(const struct scenario *scenario, const struct options *options,
+			 struct environment *env, struct sink *json)
+{
+	const char *name = scenario ? scenario->name : MEMORY;
+	struct object object;
+	FILE *f = open_memstream(&object.text, &object.len);
+	bool ok;
+
+	if (!f)
+		return false;
+	ok = scenario ? run_scenario(scenario, options, env, f) :
+		memory_measure(options, env, f);
+	fclose(f);
+	if (json->f && object.len) {
+		fputs(ftell(json->f) > 2 ? "," : "", json->f);
+		fwrite(object.text, 1, object.len, json->f);
+	}
+	if (object.len)
+		ok &= write_result(options, env, name, &object);
+	free(object.text);
+	fflush(stdout);
+	return ok;
+}
+
+static void print_head(const struct environment *env)
+{
+	printf("machine  %s (%s), %u CPUs\nkernel   %s\ncompiler %s\ncommit   %s\n",
+	       env->machine, env->cpu, env->nr_cpus, env->kernel, env->compiler,
+	       env->commit);
+	if (!env->mode)
+		printf("mode     none: libkmem does not take part\n");
+	else if (!strcmp(env->mode, "unverified"))
+		printf("mode     NOT VERIFIED: kmem_mode() says \"%s\", but only %.2f %% of the "
+		       "pair's operations took the fast path\n", env->mode_text,
+		       100 * env->hits);
+	else
+		printf("mode     %s; %.2f %% of the pair's operations took the fast path\n",
+		       env->mode_text, 100 * env->hits);
+	fflush(stdout);
+}
+
+static bool run_all(char **words, const struct options *options,
+		    struct environment *env, struct sink *json)
+{
+	bool ok = true;
+	size_t i;
+
+	for (i = 0; i < NR_SCENARIOS; i++)
+		if (wanted(scenarios[i]->name, words))
+			ok &= run_to_sinks(scenarios[i], options, env, json);
+	if (wanted(MEMORY, words))
+		ok &= run_to_sinks(NULL, options, env, json);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct environment env;
+	struct sink json = { .f = NULL };
+	bool ok;
+
+	if (argc > 1 && !strcmp(argv[1], "--worker"))
+		return worker_main(argc, argv);
+	parse(argc, argv, &options);
+	signal(SIGPIPE, SIG_IGN);
+	if (options.json) {
+		snprintf(json.path, sizeof(json.path), "%s", options.json);
+		sink_open(&json);
+		fputs(nr_wanted(argv + optind) > 1 ? "[\n" : "", json.f);
+	}
+	environment_init(&env);
+	ok = libraries_probe(&options) && mode_verify(&options, &env);
+	print_head(&env);
+	ok &= run_all(argv + optind, &options, &env, &json);
+	if (json.f) {
+		fputs(nr_wanted(argv + optind) > 1 ? "]\n" : "", json.f);
+		ok &= sink_close(&json);
+	}
+	return ok ? 0 : 1;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scenario.h - what a scenario tells the driver and its workers
+ */
+#ifndef BENCH_SCENARIO_H
+#define BENCH_SCENARIO_H
+
+#include "target.h"
+
+/* One way to use libkmem, a row of its own in the table. */
+struct variant {
+	const char *name;
+	enum api api;
+};
+
+/**
+ * struct scenario - one workload
+ * @name:         on the command line and in the results
+ * @summary:      for --help
+ * @n_means:      what the number n stands for
+ * @variants:     rows of libkmem, up to a NULL name; each peer adds one
+ * @ns:           values of n, up to a 0; run with every size
+ * @harness_objs: objects the harness's stand-in allocator has to have ready
+ * @pinned:       single-threaded: the worker stays on one CPU
+ * @plan:         how long a case runs in a round
+ * @quick_plan:   the same with --quick
+ * @run:          runs one case in a worker, sets job->value
+ */
+struct scenario {
+	const char *name;
+	const char *summary;
+	const char *n_means;
+	const struct variant *variants;
+	const unsigned int *ns;
+	unsigned int harness_objs;
+	bool pinned;
+	struct measure_plan plan;
+	struct measure_plan quick_plan;
+	void (*run)(struct job *job);
+};
+
+#define NS_PER_MS	1000000u
+
+/* Of the single-threaded scenarios. */
+#define PLAN_LOOP	{ 10 * NS_PER_MS, 2 * NS_PER_MS, 20 }
+#define PLAN_LOOP_QUICK	{ 4 * NS_PER_MS, NS_PER_MS, 8 }
+
+extern const struct scenario scenario_pair;
+extern const struct scenario scenario_bulk;
+extern const struct scenario scenario_random;
+extern const struct scenario scenario_handoff;
+/* The two halves of `kmem-bench memory`; the driver puts them together. */
+extern const struct scenario scenario_memory_caches;
+extern const struct scenario scenario_memory_idle;
+
+/** scenario_find() - by name; NULL if there is none */
+const struct scenario *scenario_find(const char *name);
+
+#endif /* BENCH_SCENARIO_H */
