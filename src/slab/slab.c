@@ -60,6 +60,8 @@ void slab_destroy(struct slab_pool *pool, struct slab *slab)
 	struct slab_node *n = &pool->nodes[slab->page.node];
 	bool big = slab->page.order > CHUNK_ORDER;
 
+	if (slab_is_debugged(pool))
+		slab_debug_retire(pool, slab);
 	sub_relaxed(&n->nr_slabs, 1);
 	sub_relaxed(&n->nr_objs, slab->nr_objs);
 	page_map_set((struct page *)slab, big ? 1 : slab->page.nr_pages, 0);
