@@ -248,8 +248,11 @@ static size_t sort_out_node(size_t nr, void **objs, unsigned int node)
 
 	for (i = 0; i < nr; i++) {
 		void *obj = objs[i];
+		uint32_t entry = page_entry(obj);
 
-		if (slab_of(obj, page_entry(obj))->page.node == node)
+		/* What is no object of a slab is left to slab_give(). */
+		if ((entry & ENTRY_SLAB) &&
+		    slab_of(obj, entry)->page.node == node)
 			continue;
 		objs[i] = objs[others];
 		objs[others++] = obj;
