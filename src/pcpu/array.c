@@ -227,8 +227,8 @@ size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
 	req.locked = here.locked;
 	req.node = order->node == NUMA_NO_NODE ? here.node
 					       : (unsigned int)order->node;
-	req.this_node = order->node != NUMA_NO_NODE &&
-			(order->flags & __GFP_THISNODE);
+	req.chosen = order->node != NUMA_NO_NODE;
+	req.this_node = req.chosen && (order->flags & __GFP_THISNODE);
 	req.flags = order->flags;
 	if (a->capacity) {
 		got = depot_get(a, req.node, order->nr, objs);
