@@ -6,8 +6,8 @@
  * rseq area (registered by glibc; we write that field and no other), reads the
  * CPU number and works on that CPU's slot. If the kernel preempts, migrates or
  * signals the thread between label 1 and label 2, it clears rseq_cs and
- * resumes at label 4, which counts the abort and starts over. The store before
- * label 2 commits. Leaving a sequence by a jump needs no cleaning up: the
+ * resumes at label 4, which counts the abort and fails. The store before label 2
+ * commits. Leaving a sequence by a jump needs no cleaning up: the
  * kernel finds the instruction pointer outside and forgets the descriptor.
  *
  * Nothing is tested but the slot itself, since every CPU number leads to one: a
@@ -43,7 +43,6 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 
 /* Publish it and find this CPU's slot in %[slot]; %[tmp] is clobbered. */
 #define SEQ_BEGIN							\
-	"3:\n\t"							\
 	"leaq 9b(%%rip), %[tmp]\n\t"					\
 	"movq %[tmp], %%fs:" RSEQ_CS "(%[area])\n"			\
 	"1:\n\t"							\
@@ -51,8 +50,12 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 	"shlq $" PCPU_SHIFT_TEXT ", %[slot]\n\t"			\
 	"addq %[origin], %[slot]\n\t"
 
-/* The kernel checks the four signature bytes before the abort address. */
-#define SEQ_END								\
+/*
+ * The kernel checks the four signature bytes before the abort address. After
+ * an abort the sequence fails and the caller goes its slow way, rather than
+ * starting over: a debugger that steps through it aborts it every time.
+ */
+#define SEQ_END(fail)							\
 	"2:\n\t"							\
 	".pushsection __rseq_failure, \"ax\"\n\t"			\
 	".byte 0x0f, 0xb9, 0x3d\n\t"					\
@@ -60,7 +63,7 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 	"4:\n\t"							\
 	"movq %[origin], %[tmp]\n\t"					\
 	"lock incq -(1 << " PCPU_SHIFT_TEXT ") - 8(%[tmp])\n\t"		\
-	"jmp 3b\n\t"							\
+	"jmp " fail "\n\t"						\
 	".popsection\n\t"
 
 #define SEQ_INPUTS							\
@@ -80,7 +83,7 @@ static always_inline void *slot_pop(uintptr_t origin)
 		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"
 		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */
 		"movq %[word], (%[slot])\n"
-		SEQ_END
+		SEQ_END("%l[fail]")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [obj] "=&r" (obj)
 		: SEQ_INPUTS
@@ -110,7 +113,7 @@ static always_inline bool slot_push(uintptr_t origin, void *obj)
 		"movq %[obj], 16(%[slot], %[count], 8)\n\t"
 		"incq %[word]\n\t"
 		"movq %[word], (%[slot])\n"
-		SEQ_END
+		SEQ_END("%l[fail]")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [count] "=&r" (count)
 		: SEQ_INPUTS, [obj] "r" (obj)
@@ -166,11 +169,14 @@ fail:
 	".popsection\n\t"
 
 /*
+ * How many are moved is a branch, not a choice of values: it is predicted, and
+ * the word's next value doesn't wait for it.
+ *
  * @step is what the word gains per object: SLOT_ALLOC_ONE - 1 for an
  * allocation, -1 for taking objects out otherwise. @where: the slot it
  * happened on, if any did. At most SEQ_MAX_BULK objects.
  */
-static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
+static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 				   int64_t step, struct pcpu_slot **where)
 {
 	uintptr_t slot, tmp, word, got, src, cur;
@@ -181,12 +187,15 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 		SEQ_DESCRIPTOR
 		SEQ_BEGIN
 		"movq (%[slot]), %[word]\n\t"
-		"movzwl %w[word], %k[got]\n\t"		/* count */
-		"movl %k[got], %k[cur]\n\t"
-		"subl 8(%[slot]), %k[got]\n\t"		/* less floor */
+		"movzwl %w[word], %k[cur]\n\t"		/* count */
+		"movl %k[cur], %k[tmp]\n\t"
+		"subl 8(%[slot]), %k[tmp]\n\t"		/* less floor */
 		"jbe 10f\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[tmp]\n\t"
+		"jae 11f\n\t"
+		"movq %[tmp], %[got]\n"
+		"11:\n\t"
 		"subq %[got], %[cur]\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"
 		SEQ_COPY("", "", "")
@@ -194,7 +203,7 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 		"imulq %[step], %[tmp]\n\t"
 		"addq %[word], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
-		SEQ_END
+		SEQ_END("10f")
 		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
 		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
@@ -208,7 +217,7 @@ static inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
  * Pushes the last objects of @objs. 0 also if one of them is NULL: x - 1 has
  * its top bit set for x == NULL and for no address of user space.
  */
-static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
+static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 				    struct pcpu_slot **where)
 {
 	uintptr_t slot, tmp, got, src, dst, cur;
@@ -222,11 +231,14 @@ static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 		SEQ_BEGIN
 		"movq (%[slot]), %[tmp]\n\t"
 		"movzwl %w[tmp], %k[cur]\n\t"		/* count */
-		"movl 12(%[slot]), %k[got]\n\t"		/* ceil */
-		"subl %k[cur], %k[got]\n\t"
+		"movl 12(%[slot]), %k[src]\n\t"		/* ceil */
+		"subl %k[cur], %k[src]\n\t"
 		"jbe 10f\n\t"
-		"cmpq %[nr], %[got]\n\t"
-		"cmovaq %[nr], %[got]\n\t"
+		"movq %[nr], %[got]\n\t"
+		"cmpq %[nr], %[src]\n\t"
+		"jae 11f\n\t"
+		"movq %[src], %[got]\n"
+		"11:\n\t"
 		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
 		"movq %[nr], %[src]\n\t"
 		"subq %[got], %[src]\n\t"
@@ -247,7 +259,7 @@ static inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 		"jne 10f\n\t"
 		"addq %[got], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
-		SEQ_END
+		SEQ_END("10f")
 		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
 		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)

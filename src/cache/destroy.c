@@ -23,6 +23,8 @@ int kmem_cache_shrink(struct kmem_cache *s)
 		return 1;
 	cache_shrink(s);
 	slabs = slab_pool_nr_slabs(&s->pool);
+	/* What the cache gave back, now or before, goes to the system at once. */
+	arena_purge(true);
 	section_leave();
 	return slabs != 0;
 }
@@ -101,8 +103,20 @@ static enum cache_drop drop_reference(struct kmem_cache *s)
 	return result;
 }
 
+/* Counted, not looked for: free objects in arrays out of reach are not live. */
+static bool has_live_objects(struct kmem_cache *s)
+{
+	struct pcpu_sum sum;
+
+	pcpu_sum(&s->array, &sum);
+	return sum.stats[STAT_alloc_fastpath] + sum.stats[STAT_alloc_slowpath] !=
+	       sum.stats[STAT_free_fastpath] + sum.stats[STAT_free_slowpath];
+}
+
 void kmem_cache_destroy(struct kmem_cache *s)
 {
+	bool reached;
+
 	if (!s)
 		return;
 	if (!section_enter()) {
@@ -112,11 +126,14 @@ void kmem_cache_destroy(struct kmem_cache *s)
 	}
 	if (drop_reference(s) == CACHE_LAST) {
 		cache_run_deferred();
-		/* Where the system refuses to reach in, objects stay cached. */
-		pcpu_drain(&s->array, true);
+		/*
+		 * Where the system refuses to reach in, free objects stay
+		 * cached, and with them the struct.
+		 */
+		reached = pcpu_drain(&s->array, true);
 		if (slab_pool_shrink(&s->pool) == 0)
 			cache_free_struct(s);
-		else
+		else if (reached || has_live_objects(s))
 			report_remaining(s);
 	}
 	section_leave();

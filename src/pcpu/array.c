@@ -13,7 +13,7 @@
 /* Bytes that an array and a depot may hold back, and objects. */
 #define ARRAY_BYTES	((size_t)64 << 10)
 #define ARRAY_MIN	4u
-#define ARRAY_MAX	128u
+#define ARRAY_MAX	256u
 #define DEPOT_BYTES	((size_t)256 << 10)
 #define DEPOT_MAX	640u
 
@@ -230,6 +230,8 @@ size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
 	req.this_node = order->node != NUMA_NO_NODE &&
 			(order->flags & __GFP_THISNODE);
 	req.flags = order->flags;
+	if (req.node != here.node)
+		stat_inc(here.cpu, STAT_alloc_node_mismatch);
 	if (a->capacity) {
 		got = depot_get(a, req.node, order->nr, objs);
 		stat_inc(here.cpu, got ? STAT_barn_get : STAT_barn_get_fail);

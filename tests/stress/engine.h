@@ -52,19 +52,23 @@ struct queue {
  * @budget:	bytes one actor holds at most, about
  * @max_size:	no kind with larger objects takes part; 0: no limit
  * @every:	only every so many-th kind takes part; 0: all
+ * @even:	large objects as often as small ones
  * @nr_nodes:	nodes to ask for
  * @may_fail:	NULL is no fault
  * @must_fail:	never to see NULL is one, as the case would be about nothing
  * @no_debug:	leave out caches with debugging flags
+ * @unreachable: arrays of other CPUs cannot be emptied
  */
 struct engine_config {
 	size_t budget;
 	size_t max_size;
 	unsigned int every;
+	bool even;
 	unsigned int nr_nodes;
 	bool may_fail;
 	bool must_fail;
 	bool no_debug;
+	bool unreachable;
 };
 
 struct engine {

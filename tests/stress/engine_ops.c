@@ -42,6 +42,8 @@ static unsigned int pick_kind(struct actor *a)
 		unsigned int i = rng_below(&a->rng, a->engine->nr_kinds);
 		const struct kind *k = &a->engine->kind[i];
 
+		if (a->engine->cfg.even)
+			return i;
 		if (k->size > 256 && !rng_chance(&a->rng, 2))
 			continue;
 		if (k->size > 1024 && !rng_chance(&a->rng, 3))

@@ -302,7 +302,8 @@ void engine_run(const struct run_config *cfg)
 static void run_small(uint64_t calls, unsigned int threads, bool no_return)
 {
 	struct run_config cfg = {
-		.engine = { .budget = 1 * MiB, .max_size = 100000 },
+		.engine = { .budget = 1 * MiB, .max_size = 100000,
+			    .unreachable = no_return },
 		.calls = calls,
 		.threads = threads,
 		.life = calls / threads / 3 + 1,

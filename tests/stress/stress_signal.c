@@ -258,7 +258,7 @@ static void use_once(uint64_t stamp)
 static void on_first(int sig)
 {
 	(void)sig;
-	if (++first.runs > 500) {
+	if (++first.runs > 60) {
 		static const struct itimerspec off;
 
 		timer_settime(first.timer, 0, &off, NULL);
@@ -304,7 +304,7 @@ static void role_first_use(void)
 	struct kmem_cache *s;
 	void *p[50];
 
-	for (uint64_t i = 0; i < 1000 || (first.runs < 20 && i < 100000000); i++)
+	for (uint64_t i = 0; i < 300 || (first.runs < 20 && i < 100000000); i++)
 		use_once(i);
 	s = kmem_cache_create("after", 100, 0, 0, NULL);
 	CHECK(s && kmem_cache_alloc_bulk(s, GFP_KERNEL, 50, p) == 50, "expected 50 objects");
@@ -316,7 +316,7 @@ static void role_first_use(void)
 static void a_handler_may_be_first(void)
 {
 	struct rng rng = { .state = stress_seed() };
-	uint64_t amount = stress_amount(300, 5000);
+	uint64_t amount = stress_amount(200, 5000);
 
 	for (uint64_t i = 0; !stress_done(i, amount); i++) {
 		char delay[32];
