@@ -68,7 +68,8 @@ $(checks:%=check-%): check-%: all
 asan: deps-build
 	test -f build-asan/build.ninja || \
 		meson setup -Db_sanitize=address,undefined $(MESON_FLAGS) build-asan
-	scripts/run-tests -C build-asan $(slow) $(TEST_FLAGS)
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		scripts/run-tests -C build-asan $(slow) $(TEST_FLAGS)
 
 tsan: deps-build
 	test -f build-tsan/build.ninja || \
