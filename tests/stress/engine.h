@@ -58,6 +58,8 @@ struct queue {
  * @must_fail:	never to see NULL is one, as the case would be about nothing
  * @no_debug:	leave out caches with debugging flags
  * @unreachable: arrays of other CPUs cannot be emptied
+ * @signals:	signal handlers allocate; what they get from the library's reserve
+ *		is counted nowhere, neither as allocated nor as freed
  */
 struct engine_config {
 	size_t budget;
@@ -69,6 +71,7 @@ struct engine_config {
 	bool must_fail;
 	bool no_debug;
 	bool unreachable;
+	bool signals;
 };
 
 struct engine {
@@ -89,6 +92,7 @@ struct actor {
 	struct rng rng;
 	uint64_t seq;
 	uint16_t owner;
+	bool may_fail;		/* NULL is no fault */
 	uint32_t target;	/* per cent of the budget it is heading for */
 	size_t live;		/* bytes held */
 	uint64_t calls;		/* of the library, allocating or freeing */

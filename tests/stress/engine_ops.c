@@ -25,7 +25,7 @@ static gfp_t pick_gfp(struct actor *a, bool is_kmalloc)
 
 	if (is_kmalloc)
 		gfp |= types[rng_below(&a->rng, NR_OF(types))];
-	return a->engine->cfg.may_fail ? gfp | __GFP_NOWARN : gfp;
+	return a->may_fail ? gfp | __GFP_NOWARN : gfp;
 }
 
 static int pick_node(struct actor *a)
@@ -75,7 +75,7 @@ static bool got(struct actor *a, const struct kind *k, bool success, gfp_t gfp)
 	if (success)
 		return true;
 	a->nulls++;
-	CHECK(a->engine->cfg.may_fail || !(gfp & __GFP_DIRECT_RECLAIM),
+	CHECK(a->may_fail || !(gfp & __GFP_DIRECT_RECLAIM),
 	      "%s: expected memory (gfp %x), found NULL", k->name, gfp);
 	return false;
 }
