@@ -42,10 +42,10 @@ test: all
 stress: all
 	scripts/run-tests -C $(BUILD) --setup long --suite stress $(TEST_FLAGS)
 
-## make bench: kmem-bench against the other allocators
+## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results
 bench: all
 	@scripts/install-deps bench
-	$(BUILD)/bench/kmem-bench $(BENCH_FLAGS)
+	$(BUILD)/bench/kmem-bench --results bench/results $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 ## make install [PREFIX=/usr/local DESTDIR=]: libraries, headers, pkg-config file
 install: all
