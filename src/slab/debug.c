@@ -116,7 +116,7 @@ static void remove_locked(struct slab_node *n, struct slab *slab)
 {
 	list_del(&slab->link);
 	if (slab->on_list)
-		n->nr_partial--;
+		slab_node_count(n, -1);
 	slab->on_list = false;
 }
 
@@ -133,7 +133,7 @@ static void place_locked(struct slab_node *n, struct slab *slab)
 		return;
 	}
 	slab->on_list = true;
-	n->nr_partial++;
+	slab_node_count(n, 1);
 	list_add_tail(&slab->link, &n->partial);
 }
 
@@ -206,7 +206,7 @@ static void *take_from_new(const struct slab_req *req, unsigned int node)
 		fill_slab(req->pool, slab);
 		lock_take(&n->lock);
 		slab->on_list = true;
-		n->nr_partial++;
+		slab_node_count(n, 1);
 		list_add(&slab->link, &n->partial);
 		obj = take_object_locked(req->pool, n, slab);
 		lock_drop(&n->lock);
@@ -286,7 +286,7 @@ static bool spare_locked(struct slab_pool *pool, struct slab_node *n,
 			 struct slab *slab)
 {
 	if (state_in_use(load_relaxed(&slab->state)) ||
-	    n->nr_partial <= pool->min_partial)
+	    load_relaxed(&n->nr_partial) <= pool->min_partial)
 		return false;
 	remove_locked(n, slab);
 	slab->next = NULL;
@@ -376,7 +376,7 @@ uint64_t slab_pool_validate(struct slab_pool *pool)
 
 		lock_take(&n->lock);
 		faults += validate_list_locked(pool, n, &n->full, &nr_full);
-		expected = n->nr_partial;
+		expected = load_relaxed(&n->nr_partial);
 		faults += validate_list_locked(pool, n, &n->partial, &nr);
 		lock_drop(&n->lock);
 		if (nr == expected)

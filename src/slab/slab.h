@@ -62,10 +62,18 @@ struct slab_node {
 	alignas(CACHE_LINE) struct lock lock;	/* Protects the lists; rank: node. */
 	struct list_head partial;
 	struct list_head full;		/* debugged pools only */
-	uint32_t nr_partial;
+	/* Written under the lock. Read without it as a hint whether the lock is
+	 * worth taking, and then read again: a stale value is harmless. */
+	_Atomic(uint32_t) nr_partial;
 	_Atomic(uint64_t) nr_slabs;
 	_Atomic(uint64_t) nr_objs;
 };
+
+/** slab_node_count() - @change slabs more on the partial list; with the lock held */
+static inline void slab_node_count(struct slab_node *n, int change)
+{
+	store_relaxed(&n->nr_partial, load_relaxed(&n->nr_partial) + (uint32_t)change);
+}
 
 /**
  * struct slab_cpu - the slow half of a cache on one CPU; its slot follows
