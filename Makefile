@@ -12,7 +12,7 @@ MESON_FLAGS ?=
 TEST_FLAGS ?=
 BENCH_FLAGS ?=
 
-checks	:= layers headers symbols limits fastpath
+checks	:= layers headers symbols limits fastpath docs
 # A test program may be slower under a sanitizer or an emulator.
 slow	:= --timeout-multiplier 6
 
@@ -60,6 +60,7 @@ check: $(checks:%=check-%)
 ## make check-symbols: exports, map file and headers name the same functions
 ## make check-limits: sizes of functions and files
 ## make check-fastpath: instructions of alloc and free against the reviewed table
+## make check-docs: options, counters, functions and links in the documentation
 $(checks:%=check-%): check-%: all
 	@scripts/install-deps check
 	scripts/check-$* $(BUILD)

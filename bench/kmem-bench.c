@@ -73,7 +73,8 @@ static void print_help(void)
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
-		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE, OPT_HELP };
+		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
+		 OPT_HELP };
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
