@@ -24,6 +24,7 @@ enum lock_rank {
 	RANK_ARENA,		/* one node: free page runs */
 	RANK_CHUNKS,		/* free chunks of the address range */
 	RANK_META,		/* metadata memory */
+	RANK_REPORT,		/* lines of one report */
 };
 
 /**

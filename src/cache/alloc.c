@@ -129,6 +129,7 @@ static void *refill(struct kmem_cache *s, gfp_t flags, int node)
 
 noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node)
 {
+	struct slab_caller caller;
 	unsigned int tries = 0;
 	void *obj;
 
@@ -137,9 +138,11 @@ noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node
 	if (hot.lock_cpus && node == NUMA_NO_NODE &&
 	    pcpu_pop(&s->array, 1, &obj, true))
 		goto out;
+	slab_caller_begin(&caller, &s->pool);
 	do {
 		obj = refill(s, flags, node);
 	} while (!obj && cache_reclaim(flags, &tries));
+	slab_caller_end(&caller, &s->pool);
 	if (!obj)
 		cache_warn_oom(s->name, s->pool.object_size, flags);
 out:
@@ -220,12 +223,15 @@ static bool fill_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs)
 
 static bool alloc_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs)
 {
+	struct slab_caller caller;
 	unsigned int tries = 0;
 	bool ok;
 
+	slab_caller_begin(&caller, &s->pool);
 	do {
 		ok = fill_rest(s, flags, nr, objs);
 	} while (!ok && cache_reclaim(flags, &tries));
+	slab_caller_end(&caller, &s->pool);
 	if (!ok)
 		cache_warn_oom(s->name, nr * s->pool.object_size, flags);
 	return ok;

@@ -54,6 +54,7 @@ struct cache_options {
 	bool cpu_partial;
 	uint32_t array;			/* capacity, or PCPU_DEFAULT_CAPACITY */
 	slab_flags_t (*debug_flags)(const char *name, slab_flags_t flags);
+	bool keep_order;		/* no debugging that takes larger slabs */
 };
 extern hidden struct cache_options cache_options;
 

@@ -224,6 +224,30 @@ static bool probe_geometry(const struct request *r, struct slab_pool *probe)
 	return slab_geometry(probe, &layout);
 }
 
+/* Debugging that makes objects larger. */
+#define FLAGS_LARGER (SLAB_RED_ZONE | SLAB_POISON | SLAB_STORE_USER)
+
+/* Pages of the smallest slab that the objects fit. */
+static uint32_t min_pages(const struct request *r)
+{
+	struct slab_pool probe;
+
+	return probe_geometry(r, &probe) ? probe.min_pages : UINT32_MAX;
+}
+
+static void apply_debug_option(struct request *r)
+{
+	struct request plain;
+
+	if (!cache_options.debug_flags || (r->flags & SLAB_NO_USER_FLAGS))
+		return;
+	r->flags = cache_options.debug_flags(r->name, r->flags);
+	plain = *r;
+	plain.flags &= ~FLAGS_LARGER;
+	if (cache_options.keep_order && min_pages(r) > min_pages(&plain))
+		*r = plain;
+}
+
 static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 {
 	struct slab_pool probe;
@@ -278,8 +302,7 @@ static struct kmem_cache *create(struct request *r)
 				"interrupted the allocator");
 		return NULL;
 	}
-	if (cache_options.debug_flags && !(r->flags & SLAB_NO_USER_FLAGS))
-		r->flags = cache_options.debug_flags(r->name, r->flags);
+	apply_debug_option(r);
 	s = create_or_merge(r, &error);
 	section_leave();
 	if (!s)
@@ -322,8 +345,7 @@ struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
 	};
 	int error;
 
-	if (cache_options.debug_flags)
-		r.flags = cache_options.debug_flags(name, flags);
+	apply_debug_option(&r);
 	return create_or_merge(&r, &error);
 }
 

@@ -15,17 +15,29 @@ void cache_shrink(struct kmem_cache *s)
 	slab_pool_shrink(&s->pool);
 }
 
+/* Look for what nobody has run into yet. */
+static void validate(struct kmem_cache *s)
+{
+	cache_run_deferred();
+	if (slab_is_debugged(&s->pool))
+		slab_pool_validate(&s->pool);
+}
+
 int kmem_cache_shrink(struct kmem_cache *s)
 {
-	uint64_t slabs;
+	struct slab_caller caller;
+	uint64_t slabs = 1;
 
-	if (!section_enter())
-		return 1;
-	cache_shrink(s);
-	slabs = slab_pool_nr_slabs(&s->pool);
-	/* What the cache gave back, now or before, goes to the system at once. */
-	arena_purge(true);
-	section_leave();
+	slab_caller_begin(&caller, &s->pool);
+	if (section_enter()) {
+		validate(s);
+		cache_shrink(s);
+		slabs = slab_pool_nr_slabs(&s->pool);
+		/* What the cache gave back, now or before, goes to the system at once. */
+		arena_purge(true);
+		section_leave();
+	}
+	slab_caller_end(&caller, &s->pool);
 	return slabs != 0;
 }
 
@@ -88,6 +100,10 @@ static void report_remaining(struct kmem_cache *s)
 	       (unsigned long)slab_pool_nr_slabs(&s->pool));
 	report("Objects remaining in %s on kmem_cache_destroy():%s%s", s->name,
 	       text, r.nr > NAMED_OBJECTS ? " ..." : "");
+	for (i = 0; i < r.nr && i < NAMED_OBJECTS; i++) {
+		if (s->pool.flags & SLAB_STORE_USER)
+			slab_debug_print_owner(&s->pool, r.first[i]);
+	}
 }
 
 /* The last reference: wait until nobody looks at the cache. */
@@ -113,30 +129,43 @@ static bool has_live_objects(struct kmem_cache *s)
 	       sum.stats[STAT_free_fastpath] + sum.stats[STAT_free_slowpath];
 }
 
-void kmem_cache_destroy(struct kmem_cache *s)
+/* The last name of @s is gone. */
+static void destroy(struct kmem_cache *s)
 {
 	bool reached;
 
+	validate(s);
+	/*
+	 * Where the system refuses to reach in, free objects stay cached, and
+	 * with them the struct.
+	 */
+	reached = pcpu_drain(&s->array, true);
+	if (slab_pool_shrink(&s->pool) == 0)
+		cache_free_struct(s);
+	else if (reached || has_live_objects(s))
+		report_remaining(s);
+}
+
+void kmem_cache_destroy(struct kmem_cache *s)
+{
+	struct slab_caller caller;
+	bool debugged;
+
 	if (!s)
 		return;
-	if (!section_enter()) {
+	debugged = slab_is_debugged(&s->pool);
+	if (debugged)
+		slab_caller_push(&caller, &s->pool);
+	if (section_enter()) {
+		if (drop_reference(s) == CACHE_LAST)
+			destroy(s);
+		section_leave();
+	} else {
 		report("kmem_cache_destroy %s: called from a signal handler "
 		       "that interrupted the allocator; nothing done", s->name);
-		return;
 	}
-	if (drop_reference(s) == CACHE_LAST) {
-		cache_run_deferred();
-		/*
-		 * Where the system refuses to reach in, free objects stay
-		 * cached, and with them the struct.
-		 */
-		reached = pcpu_drain(&s->array, true);
-		if (slab_pool_shrink(&s->pool) == 0)
-			cache_free_struct(s);
-		else if (reached || has_live_objects(s))
-			report_remaining(s);
-	}
-	section_leave();
+	if (debugged)
+		slab_caller_pop(&caller);
 }
 
 unsigned int kmem_cache_size(struct kmem_cache *s)

@@ -36,11 +36,14 @@ void cache_free_deferred(void *obj)
 
 void cache_run_deferred(void)
 {
+	struct slab_caller nobody;
 	struct kmem_cache *s;
 	void *obj, *next;
 
 	if (likely(!load_relaxed(&deferred)))
 		return;
+	/* Who freed these is not who is here. */
+	slab_caller_hide(&nobody);
 	for (obj = swap_acq_rel(&deferred, NULL); obj; obj = next) {
 		uint32_t entry = page_entry(obj);
 
@@ -53,6 +56,7 @@ void cache_run_deferred(void)
 		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
 		pcpu_give(&s->array, 1, &obj);
 	}
+	slab_caller_pop(&nobody);
 }
 
 /* Fatal unless @obj is a live-looking object of @s (NULL: of any cache). */
@@ -105,10 +109,41 @@ static void spill_and_push(struct kmem_cache *s, void *obj)
 	pcpu_give(&s->array, 1, &obj);
 }
 
+/* Whatever is wrong with @obj, slab_give() reports it and the program goes on. */
+static void free_debugged(struct kmem_cache *s, void *obj)
+{
+	struct slab_caller caller;
+
+	slab_caller_push(&caller, &s->pool);
+	if (section_enter()) {
+		cache_run_deferred();
+		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+		pcpu_give(&s->array, 1, &obj);
+		section_leave();
+	} else if (slab_debug_accepts(&s->pool, obj)) {
+		cache_free_deferred(obj);
+	}
+	slab_caller_pop(&caller);
+}
+
+/* The debugged cache that is to free @obj, if it is one. */
+static struct kmem_cache *debugged_cache(struct kmem_cache *s, void *obj,
+					 uint32_t entry)
+{
+	if (!s && (entry & ENTRY_SLAB))
+		s = cache_of(obj, entry);
+	return s && slab_is_debugged(&s->pool) && !reserve_owns(obj) ? s : NULL;
+}
+
 noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 {
 	uint32_t entry = page_entry(obj);
+	struct kmem_cache *debugged = debugged_cache(s, obj, entry);
 
+	if (unlikely(debugged)) {
+		free_debugged(debugged, obj);
+		return;
+	}
 	if (!(entry & ENTRY_SLAB)) {
 		if (!(entry & ENTRY_BLOCK))
 			report_fatal("%s%s: free of %p: Not an object of any "
@@ -165,11 +200,15 @@ static size_t drop_nulls(size_t nr, void **p)
 static noinline_cold void free_bulk_slow(struct kmem_cache *s, size_t nr,
 					 void **p)
 {
+	struct slab_caller caller;
+
 	nr = drop_nulls(nr, p);
+	slab_caller_begin(&caller, &s->pool);
 	if (!section_enter()) {
 		nr -= pcpu_push(&s->array, nr, p, true);
 		while (nr--)
 			cache_free_slow(s, p[nr]);
+		slab_caller_end(&caller, &s->pool);
 		return;
 	}
 	cache_run_deferred();
@@ -180,6 +219,7 @@ static noinline_cold void free_bulk_slow(struct kmem_cache *s, size_t nr,
 		pcpu_give(&s->array, nr, p);
 	}
 	section_leave();
+	slab_caller_end(&caller, &s->pool);
 }
 
 static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)

@@ -26,6 +26,8 @@ extern hidden struct options options;
 void options_read(void);
 /* What slab_debug asks for, for a cache of this name. */
 slab_flags_t options_debug_flags(const char *name, slab_flags_t flags);
+/* slab_debug has an O: no debugging that takes larger slabs. */
+bool options_keep_order(void);
 
 /* fork.c */
 void fork_register(void);

@@ -43,6 +43,7 @@ static void start(void)
 	cache_options.array = options.array;
 	if (options.slab_debug[0])
 		cache_options.debug_flags = options_debug_flags;
+	cache_options.keep_order = options_keep_order();
 }
 
 static void wait_for_other(uint32_t self)

@@ -227,6 +227,21 @@ static bool block_names(const char **text, const char *name)
 	return found;
 }
 
+bool options_keep_order(void)
+{
+	const char *p = options.slab_debug;
+
+	while (*p) {
+		size_t len = strcspn(p, ",;");
+
+		if (memchr(p, 'o', len) || memchr(p, 'O', len))
+			return true;
+		p += strcspn(p, ";");
+		p += strspn(p, ";");
+	}
+	return false;
+}
+
 /*
  * The first block that names the cache wins; a block without names is global,
  * the last such one counts. NOLEAKTRACE caches keep no owners for the global one.

@@ -29,6 +29,14 @@ static void *alloc_reserve(size_t size, gfp_t flags)
 	return p && (flags & __GFP_ZERO) ? memset(p, 0, size) : p;
 }
 
+/* The red zone of a debugged object begins where the user's bytes end. */
+static noinline_cold void *set_size(struct kmem_cache *s, void *obj, size_t size)
+{
+	if (obj && !reserve_owns(obj))
+		slab_debug_resize(&s->pool, obj, size, false);
+	return obj;
+}
+
 static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
 {
 	struct kmem_cache *s;
@@ -41,8 +49,10 @@ static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
 	do {
 		s = class_cache(type_of(flags), class_index(size));
 	} while (!s && !section_inside() && cache_reclaim(flags, &tries));
-	if (likely(s))
+	if (likely(s && !slab_tracks_size(&s->pool)))
 		return kmem_cache_alloc_node(s, flags, node);
+	if (s)
+		return set_size(s, kmem_cache_alloc_node(s, flags, node), size);
 	if (section_inside())
 		return alloc_reserve(class_size(class_index(size)), flags);
 	cache_warn_oom("kmalloc", size, flags);
@@ -91,15 +101,28 @@ void *kcalloc(size_t n, size_t size, gfp_t flags)
 	return kmalloc_array(n, size, flags | __GFP_ZERO);
 }
 
+/* Who asks may use all of it, so there is no red zone inside any more. */
+static noinline_cold size_t grow_to_usable(struct kmem_cache *s, void *p)
+{
+	if (slab_debug_resize(&s->pool, p, s->pool.object_size, false))
+		return s->pool.object_size;
+	return slab_debug_size(&s->pool, p);
+}
+
 size_t ksize(const void *p)
 {
+	struct kmem_cache *s;
 	uint32_t entry;
 
 	if (ZERO_OR_NULL_PTR(p))
 		return 0;
 	entry = page_entry(p);
-	if (likely(entry & ENTRY_SLAB))
-		return load_relaxed(&cache_of(p, entry)->object_size);
+	if (likely(entry & ENTRY_SLAB)) {
+		s = cache_of(p, entry);
+		if (unlikely(slab_tracks_size(&s->pool)))
+			return grow_to_usable(s, (void *)p);
+		return load_relaxed(&s->object_size);
+	}
 	if (reserve_owns(p))
 		return reserve_size(p);
 	if (!block_check(p))

@@ -21,9 +21,31 @@ static void *move(void *p, size_t old_size, size_t size, gfp_t flags)
 	return new;
 }
 
+/* A debugged cache that knows what @p was asked for, and has red zones there. */
+static struct kmem_cache *tracking_cache(const void *p)
+{
+	uint32_t entry = page_entry(p);
+	struct kmem_cache *s = entry & ENTRY_SLAB ? cache_of(p, entry) : NULL;
+
+	return s && slab_tracks_size(&s->pool) ? s : NULL;
+}
+
+/* In place, or, in a handler that interrupted a section, elsewhere. */
+static noinline_cold void *resize_tracked(struct kmem_cache *s, void *p,
+					  size_t size, gfp_t flags)
+{
+	size_t old_size = slab_debug_size(&s->pool, p);
+
+	if (size <= s->pool.object_size &&
+	    slab_debug_resize(&s->pool, p, size, flags & __GFP_ZERO))
+		return p;
+	return move(p, old_size, size, flags);
+}
+
 void *krealloc(const void *p, size_t size, gfp_t flags)
 {
 	void *old = (void *)p;
+	struct kmem_cache *s;
 	size_t usable;
 
 	if (!size) {
@@ -32,6 +54,9 @@ void *krealloc(const void *p, size_t size, gfp_t flags)
 	}
 	if (ZERO_OR_NULL_PTR(p))
 		return kmalloc(size, flags);
+	s = tracking_cache(p);
+	if (unlikely(s))
+		return resize_tracked(s, old, size, flags);
 	usable = ksize(p);
 	if (size > KMALLOC_MAX_CACHE_SIZE && usable > KMALLOC_MAX_CACHE_SIZE &&
 	    !(page_entry(p) & ENTRY_SLAB))

@@ -85,6 +85,8 @@ bool os_abort_sequences(int cpu);
 
 /* A detached thread with all signals blocked; false if refused. */
 bool os_thread_start(void *(*fn)(void *), void *arg);
+/* The kernel's number of the calling thread. */
+uint32_t os_thread_id(void);
 void os_sleep_ms(unsigned int ms);
 /* Keep all signals from this thread until the mask they had is put back. */
 void os_signals_block(sigset_t *before);

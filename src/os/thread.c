@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
+#include <unistd.h>
 
 #define THREAD_STACK	((size_t)128 << 10)
 
@@ -43,6 +44,11 @@ bool os_thread_start(void *(*fn)(void *), void *arg)
 	pthread_attr_destroy(&attr);
 	errno = saved;
 	return ok;
+}
+
+uint32_t os_thread_id(void)
+{
+	return (uint32_t)gettid();
 }
 
 void os_sleep_ms(unsigned int ms)

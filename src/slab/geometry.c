@@ -12,6 +12,9 @@
 #define MAX_ORDER	3u		/* slub_max_order */
 #define KERNEL_MAX_SIZE	8192u		/* largest kmalloc cache of the kernel */
 #define LARGE_MAX_ORDER	7u		/* of slabs with larger objects */
+/* The smallest object is a link. */
+_Static_assert((PAGE_SIZE << MAX_ORDER) / sizeof(void *) <= SLAB_FREE_WORDS * 64,
+	       "a bit for each object");
 #define MIN_MIN_PARTIAL	5u
 #define MAX_MIN_PARTIAL	10u
 
@@ -89,7 +92,8 @@ static size_t place_link(struct slab_pool *pool, const struct slab_layout *layou
 {
 	bool keep = (layout->flags & (SLAB_TYPESAFE_BY_RCU | SLAB_POISON)) ||
 		    layout->ctor ||
-		    ((layout->flags & SLAB_RED_ZONE) && layout->size < 8);
+		    ((layout->flags & SLAB_RED_ZONE) && layout->size < 8) ||
+		    slab_tracks_size(pool);
 
 	if (layout->link_offset != UINT32_MAX) {
 		pool->link_offset = layout->link_offset;

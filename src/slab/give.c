@@ -28,19 +28,14 @@ struct give {
 struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index)
 {
 	struct slab *slab;
-	struct slab_pool *pool;
-	uintptr_t offset;
 
 	if (unlikely(!(entry & ENTRY_SLAB)))
 		report_fatal("free of %p: Not an object of any cache", obj);
 	slab = slab_of(obj, entry);
-	pool = slab_pool_of(slab);
-	offset = (uintptr_t)obj - (uintptr_t)slab_base(slab) - pool->red_left;
-	*index = (uint32_t)offset / pool->stride;
-	if (unlikely(offset > UINT32_MAX || *index >= slab->nr_objs ||
-		     *index * pool->stride != (uint32_t)offset))
+	if (unlikely(!slab_index(slab, obj, index)))
 		report_fatal("cache %s: free of %p: Invalid object pointer, "
-			     "not the start of an object", pool->name, obj);
+			     "not the start of an object",
+			     slab_pool_of(slab)->name, obj);
 	return slab;
 }
 
@@ -160,10 +155,17 @@ static struct give_group *find_group(struct give *give, struct slab *slab)
 
 static void add_object(struct give *give, void *obj)
 {
+	uint32_t entry = page_entry(obj);
 	unsigned int index, next;
-	struct slab *slab = slab_locate(obj, page_entry(obj), &index);
+	struct slab *slab;
 	struct give_group *group;
 
+	/* A signal handler's, freed in bulk: arrays take such objects too. */
+	if (unlikely(!(entry & ENTRY_SLAB)) && reserve_owns(obj)) {
+		reserve_give(obj);
+		return;
+	}
+	slab = slab_locate(obj, entry, &index);
 	if (unlikely(slab_pool_of(slab) != give->pool))
 		report_fatal("cache %s: free of %p: Wrong cache, "
 			     "the object belongs to %s", give->pool->name, obj,

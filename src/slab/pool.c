@@ -16,6 +16,7 @@ bool slab_pool_init(struct slab_pool *pool, const struct slab_layout *layout)
 	for (node = 0; node < nr_nodes; node++) {
 		lock_init(&pool->nodes[node].lock, RANK_NODE);
 		list_init(&pool->nodes[node].partial);
+		list_init(&pool->nodes[node].full);
 	}
 	return true;
 }
@@ -119,8 +120,7 @@ void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
 	}
 }
 
-/* Which of a slab's objects are free: a bit each. The slab must be at rest. */
-static void mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free)
+void slab_mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free)
 {
 	unsigned int index = state_first(load_acquire(&slab->state));
 	unsigned int left = slab->nr_objs;
@@ -132,17 +132,14 @@ static void mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free)
 	}
 }
 
-/* The bitmap covers slabs of so many objects: all but debugged tiny ones. */
-#define LISTED_OBJS	4096
-
 static bool visit_slab(struct slab_pool *pool, struct slab *slab,
 		       bool (*fn)(void *obj, void *arg), void *arg)
 {
-	uint64_t free[LISTED_OBJS / 64] = { 0 };
+	uint64_t free[SLAB_FREE_WORDS] = { 0 };
 	unsigned int i;
 
-	mark_free(pool, slab, free);
-	for (i = 0; i < slab->carved && i < LISTED_OBJS; i++) {
+	slab_mark_free(pool, slab, free);
+	for (i = 0; i < slab->carved; i++) {
 		if (!(free[i / 64] >> i % 64 & 1) &&
 		    !fn(slab_object(pool, slab, i), arg))
 			return false;

@@ -33,7 +33,9 @@ enum slab_stat {
  * S2  A slab with in_use < nr_objs is in exactly one place: on a node's list
  *     (@on_list), on a CPU's list (frozen), or with one thread that is taking
  *     from it. A full slab is nowhere; who frees the first object of a full
- *     slab owns it and puts it somewhere.
+ *     slab owns it and puts it somewhere. Of a debugged pool all slabs are on
+ *     their node's lists, full ones on that of full ones, but for isolated
+ *     ones: frozen, all objects in use, nowhere for good (slab/debug.c).
  * S3  Only the owner raises in_use and @carved. Anybody may lower in_use, by
  *     pushing objects onto the freelist with a compare-and-swap.
  *
@@ -50,15 +52,16 @@ struct slab {
 	};
 	uint16_t nr_objs;			/* [C] 1 .. SLAB_MAX_OBJS */
 	uint16_t carved;			/* [O] objects ever handed out */
-	bool on_list;				/* [L] */
+	bool on_list;				/* [L] of partial slabs */
 	uint64_t spare[1];
 };
 _Static_assert(sizeof(struct slab) == sizeof(struct page), "overlay");
 
-/* Partial slabs of one pool on one NUMA node. */
+/* Slabs of one pool on one NUMA node. */
 struct slab_node {
-	alignas(CACHE_LINE) struct lock lock;	/* Protects the list; rank: node. */
+	alignas(CACHE_LINE) struct lock lock;	/* Protects the lists; rank: node. */
 	struct list_head partial;
+	struct list_head full;		/* debugged pools only */
 	uint32_t nr_partial;
 	_Atomic(uint64_t) nr_slabs;
 	_Atomic(uint64_t) nr_objs;
@@ -97,6 +100,8 @@ struct slab_pool {
 	uint32_t align;
 	uint32_t link_offset;	/* of the free link in a free object */
 	uint32_t red_left;	/* debugging: red zone before each object */
+	uint32_t track_offset;	/* debugging: of owners' records, from the object */
+	uint32_t pad_offset;	/* debugging: of the padding behind it all */
 	uint32_t nr_pages;	/* of a slab as preferred */
 	uint32_t min_pages;	/* of a slab when memory is short */
 	uint32_t nr_objs;	/* of a slab as preferred */
@@ -125,6 +130,7 @@ struct slab_req {
 	struct slab_pool *pool;
 	struct slab_cpu *cpu;	/* where to count */
 	bool locked;		/* and its lock is held: its partial list is ours */
+	bool chosen;		/* @node was asked for; otherwise it's the CPU's */
 	bool this_node;		/* no other node will do */
 	unsigned int node;
 	gfp_t flags;
@@ -182,6 +188,78 @@ void slab_give(struct slab_cpu *cpu, bool locked, struct slab_pool *pool,
 
 /* The slab of @obj and its place there; fatal if it isn't an object's start. */
 struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
+
+/* debug.c */
+
+/* The pool remembers how much kmalloc() was asked for. */
+static inline bool slab_tracks_size(const struct slab_pool *pool)
+{
+	slab_flags_t needed = SLAB_KMALLOC | SLAB_RED_ZONE | SLAB_STORE_USER;
+
+	return (pool->flags & needed) == needed;
+}
+
+/* Bytes of the live object @obj that its user asked for; any pool. */
+size_t slab_debug_size(struct slab_pool *pool, void *obj);
+/*
+ * From now on they are @size, at most object_size: the red zone begins there.
+ * @zero: bytes that join are cleared. Only pools that track sizes; outside
+ * sections. False: called in a section, nothing changed.
+ */
+bool slab_debug_resize(struct slab_pool *pool, void *obj, size_t size, bool zero);
+/* Check all slabs of a debugged pool; returns the faults found, and reported. */
+uint64_t slab_pool_validate(struct slab_pool *pool);
+/* One line on a live object of a debugged pool, and who allocated it. */
+void slab_debug_print_owner(struct slab_pool *pool, void *obj);
+/* Would slab_give() take @obj? If not it is reported, without a lock. */
+bool slab_debug_accepts(struct slab_pool *pool, const void *obj);
+
+/* debug_track.c */
+
+#define SLAB_TRACK_DEPTH	8
+
+/* A point in the program where an object was allocated or freed. */
+struct slab_track {
+	uintptr_t addrs[SLAB_TRACK_DEPTH];	/* innermost first, ends with 0 */
+	uint64_t when_ns;			/* 0: nothing is known */
+	uint32_t tid;
+	uint32_t cpu;
+};
+
+/* On the stack of who enters a section for an object of a debugged pool. */
+struct slab_caller {
+	struct slab_track track;
+	bool known;		/* @track says it; else the stack still does */
+	struct slab_caller *outer;
+};
+
+void slab_caller_push(struct slab_caller *caller, const struct slab_pool *pool);
+void slab_caller_pop(struct slab_caller *caller);
+/* As push, but nothing is recorded until pop. */
+void slab_caller_hide(struct slab_caller *caller);
+
+static inline bool slab_is_debugged(const struct slab_pool *pool)
+{
+	return unlikely(pool->flags & SLAB_DEBUG_FLAGS);
+}
+
+/*
+ * Between these two, what this thread takes from a debugged pool, gives to one
+ * and reports is in the name of their caller's caller. Outside sections.
+ */
+static always_inline void slab_caller_begin(struct slab_caller *caller,
+					    const struct slab_pool *pool)
+{
+	if (slab_is_debugged(pool))
+		slab_caller_push(caller, pool);
+}
+
+static always_inline void slab_caller_end(struct slab_caller *caller,
+					  const struct slab_pool *pool)
+{
+	if (slab_is_debugged(pool))
+		slab_caller_pop(caller);
+}
 
 /* partial.c */
 

@@ -77,6 +77,19 @@ static inline void *slab_object(const struct slab_pool *pool,
 	return slab_base(slab) + pool->red_left + (size_t)index * pool->stride;
 }
 
+/* The place of @obj in its slab; false if it isn't an object's start. */
+static inline bool slab_index(const struct slab *slab, const void *obj,
+			      unsigned int *index)
+{
+	const struct slab_pool *pool = slab_pool_of(slab);
+	uintptr_t offset = (uintptr_t)obj - (uintptr_t)slab_base(slab) -
+			   pool->red_left;
+
+	*index = (uint32_t)offset / pool->stride;
+	return offset <= UINT32_MAX && *index < slab->nr_objs &&
+	       *index * pool->stride == (uint32_t)offset;
+}
+
 /*
  * debug.c: pools with SLAB_DEBUG_FLAGS. Objects are taken and given one by one
  * under the node's lock and checked each time; CPUs keep none.
@@ -85,11 +98,21 @@ static inline void *slab_object(const struct slab_pool *pool,
 /* Room for red zones around an object of @size bytes; sets inuse and red_left. */
 size_t slab_debug_layout(struct slab_pool *pool, const struct slab_layout *layout,
 			 size_t size);
-/* Room behind the link, at @size: owners, original size, padding. */
+/* Room behind the link, at @size: owners, size asked for, padding. */
 size_t slab_debug_tail(struct slab_pool *pool, size_t size);
 size_t slab_debug_take(const struct slab_req *req, size_t nr, void **objs);
 void slab_debug_give(struct slab_cpu *cpu, struct slab_pool *pool, size_t nr,
 		     void **objs);
+/* A slab that nobody else can see is about to go: check it. */
+void slab_debug_retire(struct slab_pool *pool, struct slab *slab);
+
+/* pool.c */
+
+/* Words of a bitmap of a slab's objects. */
+#define SLAB_FREE_WORDS	64
+
+/* Set the bits of the free objects. The slab must be at rest. */
+void slab_mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free);
 
 /* slab.c */
 struct slab *slab_new(const struct slab_req *req);

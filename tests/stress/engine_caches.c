@@ -83,7 +83,9 @@ static void add_cache(struct engine *e, const struct cache_spec *s)
 	struct kind *k = &e->kind[e->nr_kinds];
 	bool is_debug = s->flags & DEBUG_FLAGS;
 
-	if ((e->cfg.max_size && s->size > e->cfg.max_size) || (is_debug && (e->cfg.no_debug || getenv("STRESS_NO_DEBUG"))))
+	if (e->cfg.max_size && s->size > e->cfg.max_size)
+		return;
+	if (is_debug && (e->cfg.no_debug || getenv("STRESS_NO_DEBUG")))
 		return;
 	k->cache = kmem_cache_create(s->name, s->size, &args, s->flags);
 	CHECK(k->cache, "cache %s: expected to be created, found NULL", s->name);
