@@ -12,7 +12,7 @@ MESON_FLAGS ?=
 TEST_FLAGS ?=
 BENCH_FLAGS ?=
 
-checks	:= layers headers symbols limits fastpath
+checks	:= layers headers symbols limits fastpath docs
 # A test program may be slower under a sanitizer or an emulator.
 slow	:= --timeout-multiplier 6
 
@@ -42,10 +42,10 @@ test: all
 stress: all
 	scripts/run-tests -C $(BUILD) --setup long --suite stress $(TEST_FLAGS)
 
-## make bench: kmem-bench against the other allocators
+## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results
 bench: all
 	@scripts/install-deps bench
-	$(BUILD)/bench/kmem-bench $(BENCH_FLAGS)
+	$(BUILD)/bench/kmem-bench --results bench/results $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 ## make install [PREFIX=/usr/local DESTDIR=]: libraries, headers, pkg-config file
 install: all
@@ -60,6 +60,7 @@ check: $(checks:%=check-%)
 ## make check-symbols: exports, map file and headers name the same functions
 ## make check-limits: sizes of functions and files
 ## make check-fastpath: instructions of alloc and free against the reviewed table
+## make check-docs: options, counters, functions and links in the documentation
 $(checks:%=check-%): check-%: all
 	@scripts/install-deps check
 	scripts/check-$* $(BUILD)
@@ -68,7 +69,8 @@ $(checks:%=check-%): check-%: all
 asan: deps-build
 	test -f build-asan/build.ninja || \
 		meson setup -Db_sanitize=address,undefined $(MESON_FLAGS) build-asan
-	scripts/run-tests -C build-asan $(slow) $(TEST_FLAGS)
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		scripts/run-tests -C build-asan $(slow) $(TEST_FLAGS)
 
 tsan: deps-build
 	test -f build-tsan/build.ninja || \

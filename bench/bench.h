@@ -22,6 +22,7 @@
 extern const unsigned int bench_sizes[NR_SIZES];
 
 enum mode { MODE_AUTO, MODE_RSEQ, MODE_LOCK };
+enum touch { TOUCH_AUTO, TOUCH_ALWAYS, TOUCH_NEVER };
 
 /**
  * struct options - the command line
@@ -32,7 +33,7 @@ enum mode { MODE_AUTO, MODE_RSEQ, MODE_LOCK };
  */
 struct options {
 	bool quick;
-	bool touch;
+	enum touch touch;
 	unsigned int rounds;
 	enum mode mode;
 	const char *peers;
@@ -86,6 +87,8 @@ struct results {
 	unsigned int nr_allocators;
 	unsigned int nr_cases;
 	unsigned int nr_rounds;
+	bool touch;
+	bool quick;
 	double *ns;
 	double *outside;	/* share of time, [c * nr_allocators + a]; < 0: unknown */
 	double fast[MAX_ALLOCATORS];
@@ -120,6 +123,8 @@ bool peer_known(const char *name, size_t len);
 
 /* spawn.c */
 
+/** touches() - does @scenario touch its objects with these options? */
+bool touches(const struct scenario *scenario, const struct options *options);
 /** worker_start() - false with a message if it can't */
 bool worker_start(struct worker *worker, const struct allocator *allocator,
 		  const struct scenario *scenario, const struct options *options);

@@ -4,7 +4,8 @@
  * one
  *
  * The sizes are those of the 2015 kernel mails (slab_bulk_test01): powers of
- * two, and values at and just beyond what one slab or one array holds.
+ * two, and values at and just beyond what one slab or one array holds. As
+ * there, the objects are left alone, unless --touch asks for it.
  */
 #include "scenario.h"
 
@@ -18,9 +19,10 @@ static always_inline uint64_t bulk_turns(enum api api, const struct job *job,
 
 	for (turn = 0; turn < loops; turn++) {
 		objs_alloc(api, job, nr, objs);
-		for (i = 0; i < nr; i++)
+		keep(objs);
+		for (i = 0; job->touch && i < nr; i++)
 			touch_new(job, objs[i]);
-		for (i = 0; i < nr; i++)
+		for (i = 0; job->touch && i < nr; i++)
 			touch_old(job, objs[i]);
 		objs_free(api, job, nr, objs);
 	}

@@ -254,6 +254,7 @@ const struct scenario scenario_handoff = {
 	.n_means = "producers, and as many consumers",
 	.variants = handoff_variants,
 	.ns = handoff_ns,
+	.touch = true,
 	.plan = { 50 * NS_PER_MS, 10 * NS_PER_MS, 15 },
 	.quick_plan = { 20 * NS_PER_MS, 5 * NS_PER_MS, 8 },
 	.run = handoff_run,

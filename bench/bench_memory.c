@@ -4,8 +4,8 @@
  *
  * Two scenarios for the workers, and `kmem-bench memory`, which puts them
  * together. Resident is the Rss of /proc/self/smaps_rollup: the whole process,
- * file pages of the library included, counted from the page tables (the
- * figures of /proc/self/statm may lag behind by a batch per CPU).
+ * file pages of the library and of libc included, counted from the page tables
+ * (the figures of /proc/self/statm may lag behind by a batch per CPU).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,9 @@
 #define IDLE_OBJS	(1u << 24)	/* times IDLE_SIZE: 1 GiB */
 #define IDLE_OBJS_QUICK	(1u << 21)
 #define IDLE_SECONDS	10
-#define REPEATS		5
+/* Which pages of libc a fault brings along depends on where it was loaded: some
+ * ten pages more or less, so take the median of many processes. */
+#define REPEATS		21
 #define KIB		1024.0
 #define MIB		(1024.0 * 1024.0)
 
@@ -29,22 +31,28 @@
 #define GOAL_THOUSAND	(24 * MIB)
 #define GOAL_IDLE	0.10
 
-/* Without stdio: what is measured must not be the measuring. */
-static double resident_bytes(void)
+/* Bytes of one line of smaps_rollup. Without stdio: what is measured must not
+ * be the measuring. */
+static double rollup_bytes(const char *line)
 {
 	char text[2048];
 	int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *rss;
+	const char *found;
 
 	if (len <= 0)
 		worker_die("/proc/self/smaps_rollup: %s", strerror(errno));
 	close(fd);
 	text[len] = '\0';
-	rss = strstr(text, "\nRss:");
-	if (!rss)
-		worker_die("/proc/self/smaps_rollup has no Rss");
-	return strtod(rss + strlen("\nRss:"), NULL) * KIB;
+	found = strstr(text, line);
+	if (!found)
+		worker_die("/proc/self/smaps_rollup lacks a line");
+	return strtod(found + strlen(line), NULL) * KIB;
+}
+
+static double resident_bytes(void)
+{
+	return rollup_bytes("\nRss:");
 }
 
 /* n caches with one object each; 0: only the process and its libraries. */
@@ -66,6 +74,7 @@ static void caches_run(struct job *job)
 		*obj = i;
 	}
 	job->value[0] = resident_bytes();
+	job->value[1] = rollup_bytes("\nAnonymous:");
 }
 
 static void idle(unsigned int seconds)
@@ -184,45 +193,62 @@ static void json_row_end(struct output *out)
 		fputs("}", out->json);
 }
 
+/* Medians over REPEATS processes, bytes. */
+struct footprint {
+	double resident;
+	double anonymous;
+};
+
+static bool measure_footprint(const struct allocator *allocator, unsigned int nr_caches,
+			      const struct options *options, struct footprint *out)
+{
+	const unsigned int size_n[2] = { OBJECT_SIZE, nr_caches };
+	double resident[REPEATS];
+	double anonymous[REPEATS];
+	struct answer answer;
+	unsigned int i;
+
+	for (i = 0; i < REPEATS; i++) {
+		if (!run_once(allocator, &scenario_memory_caches, options, size_n, &answer))
+			return false;
+		resident[i] = answer.value[0];
+		anonymous[i] = answer.value[1];
+	}
+	out->resident = median_of(resident, REPEATS);
+	out->anonymous = median_of(anonymous, REPEATS);
+	return true;
+}
+
 static bool measure_growth(const struct options *options, struct output *out,
 			   unsigned int nr_caches, double goal)
 {
 	static const struct allocator without = {
 		.name = "no libkmem", .kind = KIND_PEER, .api = API_MALLOC,
 	};
+	const unsigned int size_n[2] = { OBJECT_SIZE, nr_caches };
 	struct allocator allocators[MAX_ALLOCATORS];
-	const unsigned int nothing[2] = { OBJECT_SIZE, 0 };
-	const unsigned int caches[2] = { OBJECT_SIZE, nr_caches };
-	double bytes[REPEATS], loaded[REPEATS], base[REPEATS];
-	const struct scenario *scenario = &scenario_memory_caches;
-	struct answer answer;
+	struct footprint base, loaded, full;
 	double growth;
-	unsigned int i;
 
-	allocators_of(scenario, allocators);
-	for (i = 0; i < REPEATS; i++) {
-		if (!run_once(&without, scenario, options, nothing, &answer))
-			return false;
-		base[i] = answer.value[0];
-		if (!run_once(&allocators[0], scenario, options, nothing, &answer))
-			return false;
-		loaded[i] = answer.value[0];
-		if (!run_once(&allocators[0], scenario, options, caches, &answer))
-			return false;
-		bytes[i] = answer.value[0];
-	}
-	median_of(base, REPEATS);
-	growth = median_of(bytes, REPEATS) - base[REPEATS / 2];
-	printf("%5u cache%s, one object each: %8.0f KiB more than without libkmem "
-	       "(%.0f KiB of it: library loaded)  goal <= %.0f KiB  %s\n",
-	       nr_caches, nr_caches == 1 ? " " : "s", growth / KIB,
-	       (median_of(loaded, REPEATS) - base[REPEATS / 2]) / KIB, goal / KIB,
-	       growth <= goal ? "met" : "MISSED");
-	json_row(out, "kmem", "caches", caches);
-	json_bytes(out, "resident_bytes", bytes[REPEATS / 2]);
-	json_bytes(out, "without_libkmem_bytes", base[REPEATS / 2]);
-	json_bytes(out, "library_loaded_bytes", loaded[REPEATS / 2]);
+	allocators_of(&scenario_memory_caches, allocators);
+	if (!measure_footprint(&without, 0, options, &base) ||
+	    !measure_footprint(&allocators[0], 0, options, &loaded) ||
+	    !measure_footprint(&allocators[0], nr_caches, options, &full))
+		return false;
+	growth = full.resident - base.resident;
+	printf("%4u cache%s one object each: %6.0f KiB more than without libkmem  "
+	       "goal <= %.0f KiB  %s\n", nr_caches, nr_caches == 1 ? ", " : "s,",
+	       growth / KIB, goal / KIB, growth <= goal ? "met" : "MISSED");
+	printf("  of it anonymous %.0f KiB, the rest files; %.0f KiB come with the library "
+	       "before any cache\n",
+	       (full.anonymous - base.anonymous) / KIB,
+	       (loaded.resident - base.resident) / KIB);
+	json_row(out, "kmem", "caches", size_n);
+	json_bytes(out, "resident_bytes", full.resident);
+	json_bytes(out, "without_libkmem_bytes", base.resident);
+	json_bytes(out, "library_loaded_bytes", loaded.resident);
 	json_bytes(out, "growth_bytes", growth);
+	json_bytes(out, "anonymous_growth_bytes", full.anonymous - base.anonymous);
 	json_row_end(out);
 	return true;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * bench_pair.c - allocate one object, free it: the fast path and nothing else
+ *
+ * As in the kernel's modules (time_bench, slab_bulk_test), the objects are left
+ * alone unless --touch asks for it: what is measured is the allocator.
  */
 #include "scenario.h"
 

@@ -117,6 +117,7 @@ const struct scenario scenario_random = {
 	.ns = random_ns,
 	.harness_objs = NR_LIVE + 1,
 	.pinned = true,
+	.touch = true,
 	.plan = PLAN_LOOP,
 	.quick_plan = PLAN_LOOP_QUICK,
 	.run = random_run,

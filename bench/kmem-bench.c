@@ -60,8 +60,10 @@ static void print_help(void)
 	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3)\n"
 	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
 	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
-	     "  --no-touch       leave the objects' memory alone; by default the first 8\n"
-	     "                   bytes are written after allocation and read before freeing\n"
+	     "  --touch, --no-touch\n"
+	     "                   write the first 8 bytes of an object after allocation and\n"
+	     "                   read them before freeing, or leave its memory alone (default:\n"
+	     "                   random and handoff touch, pair and bulk don't)\n"
 	     "  --json FILE      write the results: one object for one scenario, otherwise\n"
 	     "                   an array of them\n"
 	     "  --results DIR    write DIR/<machine>/<scenario>.json\n"
@@ -70,14 +72,16 @@ static void print_help(void)
 	     "  --help           print this and exit");
 }
 
-enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_NO_TOUCH,
-		 OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE, OPT_HELP };
+enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
+		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
+		 OPT_HELP };
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "touch", no_argument, NULL, OPT_TOUCH },
 	{ "no-touch", no_argument, NULL, OPT_NO_TOUCH },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "results", required_argument, NULL, OPT_RESULTS },
@@ -156,8 +160,11 @@ static void apply_option(int id, struct options *options)
 	case OPT_PEERS:
 		options->peers = parse_peers(optarg);
 		break;
+	case OPT_TOUCH:
+		options->touch = TOUCH_ALWAYS;
+		break;
 	case OPT_NO_TOUCH:
-		options->touch = false;
+		options->touch = TOUCH_NEVER;
 		break;
 	case OPT_JSON:
 		options->json = optarg;
@@ -185,7 +192,6 @@ static void parse(int argc, char **argv, struct options *options)
 	int id;
 
 	memset(options, 0, sizeof(*options));
-	options->touch = true;
 	while ((id = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		apply_option(id, options);
 	if (!options->rounds)

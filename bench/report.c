@@ -51,8 +51,9 @@ void report_table(FILE *f, const struct results *results)
 	unsigned int c;
 	unsigned int a;
 
-	fprintf(f, "\n%s: %s (n: %s)\n", results->scenario->name,
-		results->scenario->summary, results->scenario->n_means);
+	fprintf(f, "\n%s: %s (n: %s); objects %s\n", results->scenario->name,
+		results->scenario->summary, results->scenario->n_means,
+		results->touch ? "touched" : "not touched");
 	fprintf(f, "ns per object, median of %u rounds; ratio over the best malloc of each "
 		"round, median %s\n", results->nr_rounds,
 		results->nr_rounds < 6 ? "and range (too few rounds to be sure)" :
@@ -175,7 +176,8 @@ void report_json(FILE *f, const struct results *results,
 		 const struct environment *env)
 {
 	json_head(f, results->scenario->name, env);
-	fprintf(f, " \"rounds\": %u, ", results->nr_rounds);
+	fprintf(f, " \"rounds\": %u, \"quick\": %s, \"touch\": %s, ", results->nr_rounds,
+		results->quick ? "true" : "false", results->touch ? "true" : "false");
 	json_hits(f, results);
 	fputs(",\n \"rows\": [\n", f);
 	json_rows(f, results, false);

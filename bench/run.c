@@ -28,8 +28,9 @@ double *results_rounds(const struct results *results, unsigned int c, unsigned i
 }
 
 static bool results_init(struct results *results, const struct scenario *scenario,
-			 unsigned int nr_rounds)
+			 const struct options *options)
 {
+	unsigned int nr_rounds = options->rounds;
 	unsigned int nr_ns = 0;
 	size_t nr_rows;
 
@@ -39,6 +40,8 @@ static bool results_init(struct results *results, const struct scenario *scenari
 	results->scenario = scenario;
 	results->nr_cases = NR_SIZES * nr_ns;
 	results->nr_rounds = nr_rounds;
+	results->touch = touches(scenario, options);
+	results->quick = options->quick;
 	results->nr_allocators = allocators_of(scenario, results->allocators);
 	nr_rows = (size_t)results->nr_cases * results->nr_allocators;
 	results->ns = calloc(nr_rows * nr_rounds, sizeof(*results->ns));
@@ -144,7 +147,7 @@ bool results_measure(const struct scenario *scenario, const struct options *opti
 {
 	uint64_t since = wall_ns();
 	unsigned int round = 0;
-	bool ok = results_init(results, scenario, options->rounds);
+	bool ok = results_init(results, scenario, options);
 
 	for (; ok && round <= options->rounds; round++)
 		ok = run_round(results, options, round, since);

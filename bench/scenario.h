@@ -21,6 +21,7 @@ struct variant {
  * @variants:     rows of libkmem, up to a NULL name; each peer adds one
  * @ns:           values of n, up to a 0; run with every size
  * @harness_objs: objects the harness's stand-in allocator has to have ready
+ * @touch:        touch the objects unless told otherwise
  * @pinned:       single-threaded: the worker stays on one CPU
  * @plan:         how long a case runs in a round
  * @quick_plan:   the same with --quick
@@ -33,6 +34,7 @@ struct scenario {
 	const struct variant *variants;
 	const unsigned int *ns;
 	unsigned int harness_objs;
+	bool touch;
 	bool pinned;
 	struct measure_plan plan;
 	struct measure_plan quick_plan;

@@ -29,6 +29,13 @@ static const char *api_word(const struct allocator *allocator)
 	return allocator->kind == KIND_HARNESS ? "harness" : words[allocator->api];
 }
 
+bool touches(const struct scenario *scenario, const struct options *options)
+{
+	if (options->touch == TOUCH_AUTO)
+		return scenario->touch;
+	return options->touch == TOUCH_ALWAYS;
+}
+
 /* In the child, between fork and exec. */
 static _Noreturn void become_worker(const struct allocator *allocator,
 				    const struct scenario *scenario,
@@ -37,7 +44,7 @@ static _Noreturn void become_worker(const struct allocator *allocator,
 	char *argv[] = {
 		(char *)"kmem-bench", (char *)"--worker", (char *)scenario->name,
 		(char *)allocator->name, (char *)api_word(allocator),
-		(char *)(options->touch ? "touch" : "no-touch"),
+		(char *)(touches(scenario, options) ? "touch" : "no-touch"),
 		(char *)(options->quick ? "quick" : "full"), NULL
 	};
 

@@ -45,7 +45,7 @@ typedef unsigned int slab_flags_t;
 #define SLAB_FAILSLAB		((slab_flags_t)0x02000000u) /* subject to injected failures */
 #define SLAB_DEBUG_OBJECTS	((slab_flags_t)0x00400000u) /* accepted, without effect */
 #define SLAB_NOLEAKTRACE	((slab_flags_t)0x00800000u) /* not merged */
-#define SLAB_KASAN		((slab_flags_t)0x08000000u) /* accepted, without effect; not merged */
+#define SLAB_KASAN		((slab_flags_t)0x08000000u) /* no effect; not merged */
 #define SLAB_NO_USER_FLAGS	((slab_flags_t)0x10000000u) /* ignore the slab_debug option */
 #define SLAB_SKIP_KFENCE	((slab_flags_t)0x20000000u) /* accepted, without effect */
 /* Behaviour. */

@@ -12,6 +12,8 @@
  *   slot_pop_bulk()  up to nr objects; returns how many
  *   slot_push_bulk() up to nr objects, from the end of the array; how many
  *
+ * Any of them may also fail for no reason that can be seen: it was aborted.
+ *
  * Ordering (O2): a sequence commits with one store of the word, and only
  * threads on its CPU run it, so they are ordered by the context switch between
  * them and need no fence. Whoever closes a slot from another CPU stores the

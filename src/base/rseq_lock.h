@@ -79,8 +79,8 @@ static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
 		nr = room;
 	}
 	memcpy(slot->objs + count, objs, nr * sizeof(*objs));
-	compiler_barrier();
-	store_relaxed(&slot->word, word + nr);
+	/* Release: pairs with pcpu_top_is(), which looks without the lock. */
+	store_release(&slot->word, word + nr);
 	return nr;
 }
 

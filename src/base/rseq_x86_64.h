@@ -6,8 +6,8 @@
  * rseq area (registered by glibc; we write that field and no other), reads the
  * CPU number and works on that CPU's slot. If the kernel preempts, migrates or
  * signals the thread between label 1 and label 2, it clears rseq_cs and
- * resumes at label 4, which counts the abort and starts over. The store before
- * label 2 commits. Leaving a sequence by a jump needs no cleaning up: the
+ * resumes at label 4, which counts the abort and fails. The store before label 2
+ * commits. Leaving a sequence by a jump needs no cleaning up: the
  * kernel finds the instruction pointer outside and forgets the descriptor.
  *
  * Nothing is tested but the slot itself, since every CPU number leads to one: a
@@ -43,7 +43,6 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 
 /* Publish it and find this CPU's slot in %[slot]; %[tmp] is clobbered. */
 #define SEQ_BEGIN							\
-	"3:\n\t"							\
 	"leaq 9b(%%rip), %[tmp]\n\t"					\
 	"movq %[tmp], %%fs:" RSEQ_CS "(%[area])\n"			\
 	"1:\n\t"							\
@@ -51,8 +50,12 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 	"shlq $" PCPU_SHIFT_TEXT ", %[slot]\n\t"			\
 	"addq %[origin], %[slot]\n\t"
 
-/* The kernel checks the four signature bytes before the abort address. */
-#define SEQ_END								\
+/*
+ * The kernel checks the four signature bytes before the abort address. After
+ * an abort the sequence fails and the caller goes its slow way, rather than
+ * starting over: a debugger that steps through it aborts it every time.
+ */
+#define SEQ_END(fail)							\
 	"2:\n\t"							\
 	".pushsection __rseq_failure, \"ax\"\n\t"			\
 	".byte 0x0f, 0xb9, 0x3d\n\t"					\
@@ -60,7 +63,7 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 	"4:\n\t"							\
 	"movq %[origin], %[tmp]\n\t"					\
 	"lock incq -(1 << " PCPU_SHIFT_TEXT ") - 8(%[tmp])\n\t"		\
-	"jmp 3b\n\t"							\
+	"jmp " fail "\n\t"						\
 	".popsection\n\t"
 
 #define SEQ_INPUTS							\
@@ -80,7 +83,7 @@ static always_inline void *slot_pop(uintptr_t origin)
 		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"
 		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */
 		"movq %[word], (%[slot])\n"
-		SEQ_END
+		SEQ_END("%l[fail]")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [obj] "=&r" (obj)
 		: SEQ_INPUTS
@@ -110,7 +113,7 @@ static always_inline bool slot_push(uintptr_t origin, void *obj)
 		"movq %[obj], 16(%[slot], %[count], 8)\n\t"
 		"incq %[word]\n\t"
 		"movq %[word], (%[slot])\n"
-		SEQ_END
+		SEQ_END("%l[fail]")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [count] "=&r" (count)
 		: SEQ_INPUTS, [obj] "r" (obj)
@@ -200,7 +203,7 @@ static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **ds
 		"imulq %[step], %[tmp]\n\t"
 		"addq %[word], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
-		SEQ_END
+		SEQ_END("10f")
 		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
 		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
@@ -256,7 +259,7 @@ static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **o
 		"jne 10f\n\t"
 		"addq %[got], %[tmp]\n\t"
 		"movq %[tmp], (%[slot])\n"
-		SEQ_END
+		SEQ_END("10f")
 		SEQ_NONE
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
 		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)

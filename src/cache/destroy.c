@@ -33,6 +33,8 @@ int kmem_cache_shrink(struct kmem_cache *s)
 		validate(s);
 		cache_shrink(s);
 		slabs = slab_pool_nr_slabs(&s->pool);
+		/* What the cache gave back, now or before, goes to the system at once. */
+		arena_purge(true);
 		section_leave();
 	}
 	slab_caller_end(&caller, &s->pool);
@@ -117,15 +119,30 @@ static enum cache_drop drop_reference(struct kmem_cache *s)
 	return result;
 }
 
+/* Counted, not looked for: free objects in arrays out of reach are not live. */
+static bool has_live_objects(struct kmem_cache *s)
+{
+	struct pcpu_sum sum;
+
+	pcpu_sum(&s->array, &sum);
+	return sum.stats[STAT_alloc_fastpath] + sum.stats[STAT_alloc_slowpath] !=
+	       sum.stats[STAT_free_fastpath] + sum.stats[STAT_free_slowpath];
+}
+
 /* The last name of @s is gone. */
 static void destroy(struct kmem_cache *s)
 {
+	bool reached;
+
 	validate(s);
-	/* Where the system refuses to reach in, objects stay cached. */
-	pcpu_drain(&s->array, true);
+	/*
+	 * Where the system refuses to reach in, free objects stay cached, and
+	 * with them the struct.
+	 */
+	reached = pcpu_drain(&s->array, true);
 	if (slab_pool_shrink(&s->pool) == 0)
 		cache_free_struct(s);
-	else
+	else if (reached || has_live_objects(s))
 		report_remaining(s);
 }
 

@@ -267,9 +267,13 @@ static void free_bulk_mixed(size_t nr, void **p)
 	}
 }
 
+/*
+ * Objects that a signal handler got from the reserve belong to no cache, and
+ * must not get into an array.
+ */
 void kmem_cache_free_bulk(struct kmem_cache *s, size_t nr, void **p)
 {
-	if (s)
+	if (likely(s && !reserve_in_use()))
 		free_bulk_one(s, nr, p);
 	else
 		free_bulk_mixed(nr, p);

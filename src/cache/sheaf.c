@@ -37,6 +37,8 @@ static struct slab_sheaf *sheaf_new(struct kmem_cache *s, uint32_t capacity)
 	if (!section_enter())
 		return NULL;
 	sheaf = meta_take(sheaf_bytes(capacity));
+	if (sheaf)
+		stat_inc(pcpu_count(&s->array), STAT_sheaf_alloc);
 	section_leave();
 	if (sheaf) {
 		sheaf->cache = s;
@@ -51,6 +53,7 @@ static void sheaf_free(struct slab_sheaf *sheaf)
 	/* In a handler that interrupted a section the few bytes are lost. */
 	if (!section_enter())
 		return;
+	stat_inc(pcpu_count(&sheaf->cache->array), STAT_sheaf_free);
 	meta_give(sheaf, sheaf_bytes(sheaf->capacity));
 	section_leave();
 }

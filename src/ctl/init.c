@@ -34,7 +34,7 @@ static void start(void)
 		report_fatal("cannot reserve address space for the arena");
 	if (!pcpu_start(options.fake_cpus, rseq_refused()))
 		report_fatal("cannot reserve address space for per-CPU data");
-	/* Without it signal handlers that interrupt us get NULL. */
+	/* Without it signal handlers that interrupt slow paths get NULL. */
 	reserve_start();
 	/* From here on kmalloc's fast path runs sequences. */
 	__atomic_store_n(&hot.kmalloc_max, KMALLOC_MAX_CACHE_SIZE,
@@ -53,26 +53,41 @@ static void wait_for_other(uint32_t self)
 		futex_wait(&state, self);
 }
 
-void library_start(void)
+/* True if this thread is the one to start the library. */
+static bool is_first(uint32_t self)
 {
-	uint32_t self = (uint32_t)getpid(), seen;
+	uint32_t seen;
 
 	for (;;) {
 		seen = load_acquire(&state);
 		if (seen == STATE_DONE)
-			return;
+			return false;
 		if (seen == self)
 			wait_for_other(self);
 		else if (atomic_compare_exchange_strong(&state, &seen, self))
-			break;
+			return true;
 	}
-	fork_register();
-	section_enter_starting();
-	start();
-	store_release(&library_started, 1);
-	section_leave();
-	store_release(&state, STATE_DONE);
-	futex_wake(&state, INT32_MAX);
+}
+
+/*
+ * Signals are kept off: a handler that allocated here would wait for the thread
+ * that it interrupted, or find no reserve yet.
+ */
+void library_start(void)
+{
+	sigset_t before;
+
+	os_signals_block(&before);
+	if (is_first((uint32_t)getpid())) {
+		fork_register();
+		section_enter_starting();
+		start();
+		store_release(&library_started, 1);
+		section_leave();
+		store_release(&state, STATE_DONE);
+		futex_wake(&state, INT32_MAX);
+	}
+	os_signals_restore(&before);
 }
 
 /* So that handlers stand before the program's first fork in most cases. */

@@ -110,6 +110,8 @@ static void print_name(FILE *f, const char *name)
 {
 	int width = 0;
 
+	if (!*name)
+		name = "_";
 	for (; *name; name++, width++)
 		putc((unsigned char)*name <= ' ' || *name == 0x7f ? '_' : *name, f);
 	fprintf(f, "%*s", max(17 - width, 0), "");

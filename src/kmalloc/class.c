@@ -98,9 +98,12 @@ static noinline_cold struct kmem_cache *make_class(enum kmalloc_type type,
 	class_name(name, sizeof(name), type, size);
 	s = cache_create(name, size, size & -size, class_flags(type));
 	if (s && !atomic_compare_exchange_strong(&caches[type][index], &other, s)) {
-		/* Another thread was faster; nobody has seen ours. */
-		cache_drop_reference(s);
-		cache_free_struct(s);
+		/*
+		 * Another thread was faster. Ours goes, unless somebody looks
+		 * at it just now: then it stays on the list, empty.
+		 */
+		if (cache_drop_reference(s) == CACHE_LAST)
+			cache_free_struct(s);
 		s = other;
 	} else if (s && type == KMALLOC_NORMAL) {
 		publish(index, s->slot);

@@ -47,6 +47,18 @@ const char *os_rseq_refused(void)
 	return NULL;
 }
 
+/* The kernel refuses a size of 0 by EINVAL; anything else is a sandbox's answer. */
+bool os_rseq_allowed(void)
+{
+	int saved = errno;
+	bool allowed = true;
+
+	if (&__rseq_size && __rseq_size)
+		allowed = syscall(SYS_rseq, NULL, 0, 0, 0) != 0 && errno == EINVAL;
+	errno = saved;
+	return allowed;
+}
+
 uintptr_t os_rseq_offset(void)
 {
 	return (uintptr_t)__rseq_offset;

@@ -9,6 +9,8 @@
 
 #include "base/base.h"
 
+#include <signal.h>
+
 /* mem.c */
 
 /* Unit of the arena, whatever the system's page size is. */
@@ -66,6 +68,11 @@ bool os_getcpu(unsigned int *cpu, unsigned int *node);
 const char *os_rseq_refused(void);
 /* Offset of glibc's rseq area from the thread pointer; only if not refused. */
 uintptr_t os_rseq_offset(void);
+/*
+ * Whether a new thread could register as others have. If not, glibc ends the
+ * process that starts one.
+ */
+bool os_rseq_allowed(void);
 /* In a forked child: register again. */
 void os_membarrier_register(void);
 /*
@@ -81,6 +88,9 @@ bool os_thread_start(void *(*fn)(void *), void *arg);
 /* The kernel's number of the calling thread. */
 uint32_t os_thread_id(void);
 void os_sleep_ms(unsigned int ms);
+/* Keep all signals from this thread until the mask they had is put back. */
+void os_signals_block(sigset_t *before);
+void os_signals_restore(const sigset_t *before);
 uint64_t os_now_ns(void);
 /* Bits that differ from process to process; for secrets. */
 uint64_t os_random(void);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
@@ -13,23 +12,35 @@
 
 #define THREAD_STACK	((size_t)128 << 10)
 
+void os_signals_block(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+void os_signals_restore(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 bool os_thread_start(void *(*fn)(void *), void *arg)
 {
-	sigset_t all, before;
+	sigset_t before;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int saved = errno;
 	bool ok;
 
-	if (pthread_attr_init(&attr))
+	if (!os_rseq_allowed() || pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, max(THREAD_STACK,
 					     (size_t)PTHREAD_STACK_MIN));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	os_signals_block(&before);
 	ok = pthread_create(&thread, &attr, fn, arg) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	os_signals_restore(&before);
 	pthread_attr_destroy(&attr);
 	errno = saved;
 	return ok;

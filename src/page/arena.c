@@ -15,6 +15,8 @@
  */
 #include "chunk.h"
 
+#include <string.h>
+
 #define NR_ORDERS	(CHUNK_ORDER + 1)
 /* Blocks purged between two holds of the lock. */
 #define PURGE_BATCH	32
@@ -253,6 +255,15 @@ void arena_give(struct page *page)
 	lock_drop(&node->lock);
 }
 
+/* What a block may grow over again has to be zero; locked memory isn't purged. */
+static void clear_pages(char *from, size_t nr_pages)
+{
+	size_t size = nr_pages << PAGE_SHIFT;
+
+	if (!os_purge(from, size))
+		memset(from, 0, size);
+}
+
 /* Big blocks change by whole chunks; the part of the last one is made usable. */
 static bool resize_big(struct page *page, size_t nr_pages)
 {
@@ -276,9 +287,8 @@ static bool resize_big(struct page *page, size_t nr_pages)
 			return false;
 	}
 	if (nr_pages < old_pages)
-		os_purge(base + (nr_pages << PAGE_SHIFT),
-			 (min(old_pages, new << CHUNK_ORDER) - nr_pages)
-			 << PAGE_SHIFT);
+		clear_pages(base + (nr_pages << PAGE_SHIFT),
+			    min(old_pages, new << CHUNK_ORDER) - nr_pages);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	page->head.order = (uint8_t)ilog2_up(nr_pages);
 	add_relaxed(&nodes[page->head.node].taken_pages, nr_pages - old_pages);

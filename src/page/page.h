@@ -165,6 +165,15 @@ bool reserve_start(void);
 void *reserve_take(size_t size, size_t align);
 /* True if the address lies in the reserve. */
 bool reserve_owns(const void *addr);
+/*
+ * Whether anything of the reserve is allocated. Relaxed: who holds a piece has
+ * it from the thread that took it, and so sees that it was counted.
+ */
+extern hidden _Atomic(uint32_t) reserve_pieces;
+static inline bool reserve_in_use(void)
+{
+	return load_relaxed(&reserve_pieces) != 0;
+}
 void reserve_give(void *addr);
 /* Usable bytes of an allocation from the reserve. */
 size_t reserve_size(const void *addr);

@@ -26,6 +26,8 @@ static struct {
 	alignas(CACHE_LINE) _Atomic(uint64_t) state[RESERVE_BLOCKS];
 } reserve;
 
+hidden _Atomic(uint32_t) reserve_pieces;
+
 bool reserve_start(void)
 {
 	size_t nr_pages = RESERVE_BLOCKS * RESERVE_BLOCK >> PAGE_SHIFT;
@@ -70,6 +72,8 @@ void *reserve_take(size_t size, size_t align)
 	align = max(align, (size_t)16);
 	for (block = 0; block < RESERVE_BLOCKS && !p; block++)
 		p = take_from(block, size, align);
+	if (p)
+		add_relaxed(&reserve_pieces, 1);
 	return p;
 }
 
@@ -100,4 +104,5 @@ void reserve_give(void *addr)
 		if (!(new >> 32))
 			new = 0;
 	} while (!cas_acq_rel(&reserve.state[block], &old, new));
+	sub_relaxed(&reserve_pieces, 1);
 }

@@ -227,9 +227,11 @@ size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
 	req.locked = here.locked;
 	req.node = order->node == NUMA_NO_NODE ? here.node
 					       : (unsigned int)order->node;
-	req.this_node = order->node != NUMA_NO_NODE &&
-			(order->flags & __GFP_THISNODE);
+	req.chosen = order->node != NUMA_NO_NODE;
+	req.this_node = req.chosen && (order->flags & __GFP_THISNODE);
 	req.flags = order->flags;
+	if (req.node != here.node)
+		stat_inc(here.cpu, STAT_alloc_node_mismatch);
 	if (a->capacity) {
 		got = depot_get(a, req.node, order->nr, objs);
 		stat_inc(here.cpu, got ? STAT_barn_get : STAT_barn_get_fail);
@@ -248,8 +250,11 @@ static size_t sort_out_node(size_t nr, void **objs, unsigned int node)
 
 	for (i = 0; i < nr; i++) {
 		void *obj = objs[i];
+		uint32_t entry = page_entry(obj);
 
-		if (slab_of(obj, page_entry(obj))->page.node == node)
+		/* What is no object of a slab is left to slab_give(). */
+		if ((entry & ENTRY_SLAB) &&
+		    slab_of(obj, entry)->page.node == node)
 			continue;
 		objs[i] = objs[others];
 		objs[others++] = obj;

@@ -184,7 +184,7 @@ static size_t take_from_cpu(const struct slab_req *req, size_t nr, void **objs)
 
 	while (got < nr && (slab = slab_cpu_pop(req->cpu))) {
 		if (slab->page.node != req->node &&
-		    (req->flags & __GFP_THISNODE)) {
+		    (req->chosen || (req->flags & __GFP_THISNODE))) {
 			slab_cpu_push(req->pool, req->cpu, slab);
 			break;
 		}
@@ -257,9 +257,21 @@ static size_t take_from_afar(const struct slab_req *req, size_t nr, void **objs)
 	return got;
 }
 
-size_t slab_take(const struct slab_req *req, size_t nr, size_t min, void **objs)
+/* From the lists of all other nodes, until there are @min. */
+static size_t take_from_others(const struct slab_req *req, size_t nr, size_t min,
+			       void **objs)
 {
 	unsigned int i, nr_nodes = arena_nr_nodes();
+	size_t got = 0;
+
+	for (i = 1; i < nr_nodes && got < min; i++)
+		got += take_from_node(req, (req->node + i) % nr_nodes,
+				      nr - got, objs + got);
+	return got;
+}
+
+size_t slab_take(const struct slab_req *req, size_t nr, size_t min, void **objs)
+{
 	size_t got = 0, more;
 
 	if (unlikely(req->pool->flags & SLAB_DEBUG_FLAGS))
@@ -268,11 +280,15 @@ size_t slab_take(const struct slab_req *req, size_t nr, size_t min, void **objs)
 		got = take_from_cpu(req, nr, objs);
 	if (got < nr)
 		got += take_from_node(req, req->node, nr - got, objs + got);
-	for (i = 1; i < nr_nodes && got < min && !req->this_node; i++)
-		got += take_from_node(req, (req->node + i) % nr_nodes,
-				      nr - got, objs + got);
+	if (!req->chosen)
+		got += take_from_others(req, nr - got, min > got ? min - got : 0,
+					objs + got);
 	while (got < min) {
 		more = take_from_new(req, nr - got, objs + got);
+		/* A chosen node goes before memory that is there already. */
+		if (!more && req->chosen && !req->this_node)
+			more = take_from_others(req, nr - got, min - got,
+						objs + got);
 		if (!more && !req->this_node)
 			more = take_from_afar(req, nr - got, objs + got);
 		if (!more)

@@ -130,6 +130,7 @@ struct slab_req {
 	struct slab_pool *pool;
 	struct slab_cpu *cpu;	/* where to count */
 	bool locked;		/* and its lock is held: its partial list is ours */
+	bool chosen;		/* @node was asked for; otherwise it's the CPU's */
 	bool this_node;		/* no other node will do */
 	unsigned int node;
 	gfp_t flags;

@@ -6,7 +6,9 @@ The program must end by SIGABRT. On its standard error there must be a line
 that starts with "libkmem: ", and the text must have every address and match
 every pattern that the program announced on its standard output.
 """
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -44,7 +46,9 @@ def faults(run):
 
 
 def main():
-    run = subprocess.run(sys.argv[1:], capture_output=True, text=True,
+    # Meson's name for the emulator of a cross build.
+    emulator = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))
+    run = subprocess.run(emulator + sys.argv[1:], capture_output=True, text=True,
                          errors='replace', timeout=SECONDS, check=False)
     found = list(faults(run))
     sys.stderr.write(run.stderr)

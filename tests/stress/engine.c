@@ -40,6 +40,7 @@ struct actor *actor_open(struct engine *e)
 	a->engine = e;
 	a->owner = (uint16_t)id;
 	a->rng.state = stress_seed() * 0x9e3779b97f4a7c15u + id;
+	a->may_fail = e->cfg.may_fail;
 	a->target = 50;
 	return a;
 }

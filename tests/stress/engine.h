@@ -52,19 +52,26 @@ struct queue {
  * @budget:	bytes one actor holds at most, about
  * @max_size:	no kind with larger objects takes part; 0: no limit
  * @every:	only every so many-th kind takes part; 0: all
+ * @even:	large objects as often as small ones
  * @nr_nodes:	nodes to ask for
  * @may_fail:	NULL is no fault
  * @must_fail:	never to see NULL is one, as the case would be about nothing
  * @no_debug:	leave out caches with debugging flags
+ * @unreachable: arrays of other CPUs cannot be emptied
+ * @signals:	signal handlers allocate; what they get from the library's reserve
+ *		is counted nowhere, neither as allocated nor as freed
  */
 struct engine_config {
 	size_t budget;
 	size_t max_size;
 	unsigned int every;
+	bool even;
 	unsigned int nr_nodes;
 	bool may_fail;
 	bool must_fail;
 	bool no_debug;
+	bool unreachable;
+	bool signals;
 };
 
 struct engine {
@@ -85,6 +92,7 @@ struct actor {
 	struct rng rng;
 	uint64_t seq;
 	uint16_t owner;
+	bool may_fail;		/* NULL is no fault */
 	uint32_t target;	/* per cent of the budget it is heading for */
 	size_t live;		/* bytes held */
 	uint64_t calls;		/* of the library, allocating or freeing */

@@ -25,7 +25,7 @@ static gfp_t pick_gfp(struct actor *a, bool is_kmalloc)
 
 	if (is_kmalloc)
 		gfp |= types[rng_below(&a->rng, NR_OF(types))];
-	return a->engine->cfg.may_fail ? gfp | __GFP_NOWARN : gfp;
+	return a->may_fail ? gfp | __GFP_NOWARN : gfp;
 }
 
 static int pick_node(struct actor *a)
@@ -42,6 +42,8 @@ static unsigned int pick_kind(struct actor *a)
 		unsigned int i = rng_below(&a->rng, a->engine->nr_kinds);
 		const struct kind *k = &a->engine->kind[i];
 
+		if (a->engine->cfg.even)
+			return i;
 		if (k->size > 256 && !rng_chance(&a->rng, 2))
 			continue;
 		if (k->size > 1024 && !rng_chance(&a->rng, 3))
@@ -73,7 +75,7 @@ static bool got(struct actor *a, const struct kind *k, bool success, gfp_t gfp)
 	if (success)
 		return true;
 	a->nulls++;
-	CHECK(a->engine->cfg.may_fail || !(gfp & __GFP_DIRECT_RECLAIM),
+	CHECK(a->may_fail || !(gfp & __GFP_DIRECT_RECLAIM),
 	      "%s: expected memory (gfp %x), found NULL", k->name, gfp);
 	return false;
 }

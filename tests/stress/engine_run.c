@@ -232,29 +232,30 @@ static void *maintain(void *arg)
 	return NULL;
 }
 
+/* True while the slot's thread runs; one that ended is followed by another. */
+static bool tend_slot(struct run *r, struct slot *s, struct rng *rng)
+{
+	if (s->is_running && s->is_over) {
+		pthread_join(s->thread, NULL);
+		s->is_running = false;
+		if (!stress_done(r->taken, r->cfg->calls))
+			start_worker(r, s, rng);
+	}
+	return s->is_running;
+}
+
 static void tend_workers(struct run *r)
 {
 	struct rng rng = { .state = stress_seed() ^ 0x7e4d };
-	bool running = true;
-	bool more;
+	unsigned int running = r->cfg->threads;
 
 	for (unsigned int i = 0; i < r->cfg->threads; i++)
 		start_worker(r, &r->slot[i], &rng);
 	while (running) {
-		running = false;
 		sleep_ms(1);
-		more = !stress_done(r->taken, r->cfg->calls);
-		for (unsigned int i = 0; i < r->cfg->threads; i++) {
-			struct slot *s = &r->slot[i];
-
-			if (s->is_running && s->is_over) {
-				pthread_join(s->thread, NULL);
-				s->is_running = false;
-				if (more)
-					start_worker(r, s, &rng);
-			}
-			running |= s->is_running;
-		}
+		running = 0;
+		for (unsigned int i = 0; i < r->cfg->threads; i++)
+			running += tend_slot(r, &r->slot[i], &rng);
 	}
 }
 
@@ -302,7 +303,8 @@ void engine_run(const struct run_config *cfg)
 static void run_small(uint64_t calls, unsigned int threads, bool no_return)
 {
 	struct run_config cfg = {
-		.engine = { .budget = 1 * MiB, .max_size = 100000 },
+		.engine = { .budget = 1 * MiB, .max_size = 100000,
+			    .unreachable = no_return },
 		.calls = calls,
 		.threads = threads,
 		.life = calls / threads / 3 + 1,

@@ -39,16 +39,23 @@ void stamp_write(void *p, size_t size, uint64_t stamp)
 	}
 }
 
-static void report(const void *p, size_t size, size_t at, uint64_t stamp, uint64_t found,
-		   const char *what)
+struct object {
+	const char *what;
+	const void *p;
+	size_t size;
+	uint64_t stamp;
+};
+
+static void report(const struct object *o, size_t at, uint64_t found)
 {
 	uint64_t other = found ^ word_at(0, at);
 
 	stress_fail(__FILE__, __LINE__,
 		    "%s: object %p of %zu bytes, offset %zu: expected %016llx "
 		    "(owner %u sequence %llu), found %016llx (if a stamp: owner %u sequence %llu)",
-		    what, p, size, at, (unsigned long long)word_at(stamp, at),
-		    (unsigned int)(stamp >> 48), (unsigned long long)stamp & 0xffffffffffffu,
+		    o->what, o->p, o->size, at, (unsigned long long)word_at(o->stamp, at),
+		    (unsigned int)(o->stamp >> 48),
+		    (unsigned long long)o->stamp & 0xffffffffffffu,
 		    (unsigned long long)found, (unsigned int)(other >> 48),
 		    (unsigned long long)other & 0xffffffffffffu);
 }
@@ -66,7 +73,7 @@ void stamp_check(const void *p, size_t size, size_t limit, uint64_t stamp, const
 		if (bytes < 8)
 			word &= ((uint64_t)1 << 8 * bytes) - 1;
 		if (__builtin_expect(found != word, 0))
-			report(p, size, at, stamp, found, what);
+			report(&(struct object){ what, p, size, stamp }, at, found);
 	}
 }
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BURST		(64 * MiB)
+#define BURST		(32 * MiB)
 #define END_MS		1000	/* from exit() to the end of the process */
 
 /* Enough for the housekeeper to be wanted. */
@@ -155,7 +155,7 @@ static void processes_end_at_once(void)
 		"role_return", "role_exit", "role_exit_now", "role_quick_exit",
 		"role_exit_in_thread",
 	};
-	uint64_t amount = stress_amount(10, 200);
+	uint64_t amount = stress_amount(5, 200);
 	uint64_t worst = 0;
 
 	for (uint64_t i = 0; !stress_done(i, amount); i++) {

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define OOM_LIMIT	(256 * MiB)
-#define ROUNDS		5
 #define QUIET		(GFP_KERNEL | __GFP_NOWARN)
 
 static void set_limit(int resource, size_t bytes)
@@ -98,6 +97,7 @@ struct fill {
 	/* Allocates once and links what it got to @list; bytes, or 0 at the end. */
 	size_t (*grow)(void **list);
 	void (*empty)(void **list);
+	unsigned int least;	/* per cent of what the limit leaves that it must get */
 };
 
 static struct {
@@ -216,11 +216,11 @@ static size_t grow_huge(void **list)
 static void try_without_memory(void *list)
 {
 	struct kmem_cache *s = kmem_cache_create("oom-moment", 48, 0, SLAB_NO_MERGE, NULL);
-	struct slab_sheaf *sheaf = kmem_cache_prefill_sheaf(oom.cache, QUIET, 100000);
+	struct slab_sheaf *sheaf = kmem_cache_prefill_sheaf(oom.cache, QUIET, OOM_LIMIT / 256);
 	void *block = list;
 	void *copy[2];
 
-	CHECK(!sheaf, "a sheaf of 100000 objects without memory: expected NULL");
+	CHECK(!sheaf, "a sheaf as large as the limit: expected NULL");
 	if (s)
 		kmem_cache_destroy(s);
 	memcpy(copy, block, sizeof(copy));
@@ -247,14 +247,25 @@ static size_t fill_once(const struct fill *f, bool try)
 	return total;
 }
 
-static void fill_often(const struct fill *f, size_t limit)
+/* What either limit leaves to this process. */
+static size_t room(void)
 {
-	size_t first = 0;
-	size_t least;
+	struct rlimit limit;
 
-	kmem_trim();
-	least = (limit - proc_vm_size()) / 100 * 70;
-	for (int round = 0; round < ROUNDS; round++) {
+	CHECK(getrlimit(RLIMIT_AS, &limit) == 0, "getrlimit: %s", strerror(errno));
+	if (limit.rlim_cur != RLIM_INFINITY)
+		return limit.rlim_cur - proc_vm_size();
+	CHECK(getrlimit(RLIMIT_DATA, &limit) == 0, "getrlimit: %s", strerror(errno));
+	return limit.rlim_cur - (size_t)proc_status("VmData") * 1024;
+}
+
+static void fill_often(const struct fill *f, size_t all)
+{
+	size_t least = all / 100 * f->least;
+	int rounds = stress_is_long() ? 10 : 3;
+	size_t first = 0;
+
+	for (int round = 0; round < rounds; round++) {
 		size_t total = fill_once(f, round & 1);
 
 		if (!round)
@@ -273,21 +284,23 @@ static void fill_often(const struct fill *f, size_t limit)
 
 static void role_oom(void)
 {
+	/* Runs of pages take powers of two from the address space. */
 	static const struct fill fills[] = {
-		{ "small blocks", grow_small, empty_blocks },
-		{ "bulk", grow_bulk, empty_in_bulk },
-		{ "blocks of pages", grow_pages, empty_blocks },
-		{ "large blocks", grow_large, empty_blocks },
-		{ "huge blocks", grow_huge, empty_blocks },
-		{ "small blocks again", grow_small, empty_blocks },
+		{ "small blocks", grow_small, empty_blocks, 80 },
+		{ "bulk", grow_bulk, empty_in_bulk, 90 },
+		{ "blocks of pages", grow_pages, empty_blocks, 50 },
+		{ "large blocks", grow_large, empty_blocks, 90 },
+		{ "huge blocks", grow_huge, empty_blocks, 70 },
+		{ "small blocks again", grow_small, empty_blocks, 80 },
 	};
 	struct kmem_cache_stats st;
+	size_t all = room();
 
 	oom.rng.state = stress_seed();
 	oom.cache = kmem_cache_create("oom", 256, 0, SLAB_NO_MERGE, NULL);
 	CHECK(oom.cache, "expected a cache, found NULL");
 	for (size_t i = 0; i < NR_OF(fills); i++)
-		fill_often(&fills[i], OOM_LIMIT);
+		fill_often(&fills[i], all);
 	CHECK(kmem_cache_stats(oom.cache, &st) == 0, "expected figures");
 	CHECK_NUM(st.objects, ==, 0);
 	CHECK_NUM(st.alloc_fastpath + st.alloc_slowpath, ==,
@@ -308,26 +321,26 @@ static void out_of_data_loses_nothing(void)
 static void role_oom_threads(void)
 {
 	struct run_config cfg = {
-		.engine = { .budget = 100 * MiB, .may_fail = true },
-		.calls = stress_amount(500000, 10000000),
+		.engine = { .budget = 80 * MiB, .even = true, .may_fail = true,
+			    .must_fail = true },
+		.calls = stress_amount(20000, 1000000),
 		.threads = 4,
 		.hop = true,
 		.maintain = true,
 	};
 
 	shadow_reserve(24 * MiB);
-	cfg.engine.must_fail = true;
 	engine_run(&cfg);
 }
 
 static void threads_out_of_memory_keep_ownership(void)
 {
-	under_limit("role_oom_threads", limit_as, 300 * MiB);
+	under_limit("role_oom_threads", limit_as, 200 * MiB);
 }
 
 static void threads_out_of_data_keep_ownership(void)
 {
-	under_limit("role_oom_threads", limit_data, 300 * MiB);
+	under_limit("role_oom_threads", limit_data, 200 * MiB);
 }
 
 /* F3: the number of mappings stays small, and the lack of mappings is survived. */
@@ -390,7 +403,7 @@ static size_t use_up_mappings(char **base)
 static void no_mapping_left_is_survived(void)
 {
 	struct engine_config cfg = { .budget = 16 * MiB, .may_fail = true };
-	uint64_t amount = stress_amount(100000, 1000000);
+	uint64_t amount = stress_amount(50000, 1000000);
 	struct engine *e;
 	struct actor *a;
 	char *base;
@@ -447,9 +460,9 @@ static const struct stress_case cases[] = {
 	{ .name = "out_of_data_loses_nothing", .run = out_of_data_loses_nothing,
 	  .timeout_s = 70 },
 	{ .name = "threads_out_of_memory_keep_ownership",
-	  .run = threads_out_of_memory_keep_ownership, .timeout_s = 70 },
+	  .run = threads_out_of_memory_keep_ownership, .timeout_s = 70, .noisy = true },
 	{ .name = "threads_out_of_data_keep_ownership",
-	  .run = threads_out_of_data_keep_ownership, .timeout_s = 70 },
+	  .run = threads_out_of_data_keep_ownership, .timeout_s = 70, .noisy = true },
 	{ .name = "mappings_stay_few", .run = mappings_stay_few, .timeout_s = 60 },
 	{ .name = "no_mapping_left_is_survived", .run = no_mapping_left_is_survived,
 	  .timeout_s = 60 },

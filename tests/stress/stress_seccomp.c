@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,7 +43,10 @@ static const struct refused calls[] = {
 	{ "mbind", SYS_mbind, ENOSYS, false, false },
 };
 
-/* What may be called at any time; docs/design.md names them. */
+/*
+ * What may be called at any time without a housekeeper, which needs a thread:
+ * a program that will enter such a sandbox switches it off.
+ */
 static const long late_calls[] = {
 	SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_futex,
 	SYS_membarrier, SYS_sched_yield,
@@ -50,12 +54,13 @@ static const long late_calls[] = {
 	SYS_write, SYS_exit_group, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_gettid,
 };
 
-static unsigned int put(struct sock_filter *f, unsigned int n, uint16_t code, uint8_t jt,
-			uint8_t jf, uint32_t k)
-{
-	f[n] = (struct sock_filter)BPF_JUMP(code, k, jt, jf);
-	return n + 1;
-}
+#define LOAD_NR								\
+	(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,		\
+				     offsetof(struct seccomp_data, nr))
+/* The next instruction is for this call only. */
+#define IF_NR(nr)	(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,	\
+						     (uint32_t)(nr), 0, 1)
+#define ANSWER(action)	(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action)
 
 static void set_filter(struct sock_filter *f, unsigned int n)
 {
@@ -70,14 +75,12 @@ static void set_filter(struct sock_filter *f, unsigned int n)
 
 static void refuse(long nr, int error)
 {
-	struct sock_filter f[FILTER_MAX];
-	unsigned int n = 0;
+	struct sock_filter f[] = {
+		LOAD_NR, IF_NR(nr), ANSWER(SECCOMP_RET_ERRNO | (uint32_t)error),
+		ANSWER(SECCOMP_RET_ALLOW),
+	};
 
-	n = put(f, n, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
-	n = put(f, n, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)nr);
-	n = put(f, n, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | (uint32_t)error);
-	n = put(f, n, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
-	set_filter(f, n);
+	set_filter(f, NR_OF(f));
 }
 
 static void allow_only(const long *nrs, size_t nr)
@@ -85,12 +88,12 @@ static void allow_only(const long *nrs, size_t nr)
 	struct sock_filter f[FILTER_MAX];
 	unsigned int n = 0;
 
-	n = put(f, n, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+	f[n++] = LOAD_NR;
 	for (size_t i = 0; i < nr; i++) {
-		n = put(f, n, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)nrs[i]);
-		n = put(f, n, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+		f[n++] = IF_NR(nrs[i]);
+		f[n++] = ANSWER(SECCOMP_RET_ALLOW);
 	}
-	n = put(f, n, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	f[n++] = ANSWER(SECCOMP_RET_KILL_PROCESS);
 	set_filter(f, n);
 }
 
@@ -162,16 +165,39 @@ static void (*const preinit)(int, char **, char **) = filter_early;
 
 extern char **environ;
 
+/* All on this thread, since glibc ends a program whose new thread gets no rseq. */
+static void work_alone(void)
+{
+	struct engine_config cfg = { .budget = 1 * MiB, .max_size = 100000,
+				     .unreachable = true };
+	uint64_t amount = stress_amount(30000, 300000);
+	struct engine *e = engine_open(&cfg);
+	struct actor *a = actor_open(e);
+
+	for (uint64_t i = 0; i < amount; i++) {
+		actor_step(a);
+		if (i % 300 == 0)
+			cpu_move(0, &a->rng);
+		if (i % 1000 == 0)
+			kmem_trim();
+	}
+	actor_close(a);
+	engine_close(e);
+}
+
 /* The filter stands already. */
 static void role_refused(void)
 {
 	const struct refused *r = find(refused_name(environ));
+	bool early = !strcmp(stress_role(), "role_before_init");
 
-	work();
-	/* glibc registers rseq before any filter of ours in .preinit_array. */
-	if (r && r->nr == SYS_rseq && !strcmp(stress_role(), "role_before_init"))
-		return;
-	check_mode(stress_wants_lock() || !r || r->no_rseq);
+	/* glibc registers rseq before .preinit_array: refused to later threads only. */
+	if (early && (!r || r->nr == SYS_rseq))
+		work_alone();
+	else
+		work();
+	if (!early || !r || r->nr != SYS_rseq)
+		check_mode(stress_wants_lock() || !r || r->no_rseq);
 }
 
 static void role_after_init(void)
@@ -190,7 +216,10 @@ static void role_after_init(void)
 	p = krealloc(p, 50 * MiB, GFP_KERNEL);
 	CHECK(p, "krealloc after the filter: expected memory, found NULL");
 	kfree(p);
-	work();
+	if (r && r->nr != SYS_rseq)
+		work();
+	else
+		work_alone();
 	CHECK(!strcmp(before, kmem_mode()), "kmem_mode(): expected \"%s\" as before the filter, "
 	      "found \"%s\"", before, kmem_mode());
 }
@@ -237,7 +266,6 @@ static void refused_before_the_library_starts(void)
 	with_refused("role_before_init", "all", NULL, NULL);
 }
 
-/* Also rseq: threads started then have none, while older threads have. */
 static void refused_after_the_first_use(void)
 {
 	skip_tools();
@@ -250,7 +278,7 @@ static void refused_after_the_first_use(void)
 static void only_known_calls_are_made_late(void)
 {
 	struct engine_config cfg = { .budget = 8 * MiB };
-	uint64_t amount = stress_amount(200000, 2000000);
+	uint64_t amount = stress_amount(60000, 2000000);
 	struct engine *e;
 	struct actor *a;
 
@@ -311,6 +339,50 @@ static void an_own_registration_means_lock_mode(void)
 	stress_sub_check(&sub);
 }
 
+/* A thread that gave its registration up, among others that have theirs. */
+static void *work_unregistered(void *arg)
+{
+	struct actor *a = actor_open(arg);
+	uint64_t amount = stress_amount(100000, 1000000);
+	char *area = (char *)__builtin_thread_pointer() + __rseq_offset;
+
+	CHECK(syscall(SYS_rseq, area, 32, 1, RSEQ_SIG) == 0, "rseq: cannot unregister: %s",
+	      strerror(errno));
+	for (uint64_t i = 0; i < amount; i++) {
+		actor_step(a);
+		if (i % 100 == 0)
+			cpu_move(0, &a->rng);
+	}
+	actor_close(a);
+	return NULL;
+}
+
+static void *work_registered(void *arg)
+{
+	struct actor *a = actor_open(arg);
+	uint64_t amount = stress_amount(100000, 1000000);
+
+	for (uint64_t i = 0; i < amount; i++)
+		actor_step(a);
+	actor_close(a);
+	return NULL;
+}
+
+static void threads_without_rseq_work_among_others(void)
+{
+	struct engine_config cfg = { .budget = 2 * MiB, .max_size = 100000 };
+	struct engine *e = engine_open(&cfg);
+	pthread_t thread[4];
+
+	if (!__rseq_size)
+		stress_skip("glibc has registered no rseq");
+	for (int i = 0; i < 4; i++)
+		thread[i] = stress_pthread_create(i & 1 ? work_registered : work_unregistered, e);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	engine_close(e);
+}
+
 static void role_mode(void)
 {
 	check_mode(stress_wants_lock());
@@ -326,6 +398,8 @@ static void the_tunable_set_to_1_changes_nothing(void)
 	stress_sub_check(&sub);
 }
 
+static const char *const no_keeper[] = { "KMEM_HOUSEKEEPER=0", NULL };
+
 static const struct stress_case cases[] = {
 	{ .name = "refused_before_the_program_starts", .run = refused_before_the_program_starts,
 	  .timeout_s = 120 },
@@ -334,13 +408,15 @@ static const struct stress_case cases[] = {
 	{ .name = "refused_after_the_first_use", .run = refused_after_the_first_use,
 	  .timeout_s = 120 },
 	{ .name = "only_known_calls_are_made_late", .run = only_known_calls_are_made_late,
-	  .timeout_s = 60 },
+	  .timeout_s = 60, .env = no_keeper },
 	{ .name = "the_tunable_switches_to_lock_mode", .run = the_tunable_switches_to_lock_mode,
 	  .timeout_s = 60 },
 	{ .name = "the_tunable_set_to_1_changes_nothing",
 	  .run = the_tunable_set_to_1_changes_nothing, .timeout_s = 60 },
 	{ .name = "an_own_registration_means_lock_mode",
 	  .run = an_own_registration_means_lock_mode, .timeout_s = 60 },
+	{ .name = "threads_without_rseq_work_among_others",
+	  .run = threads_without_rseq_work_among_others, .timeout_s = 60 },
 	{ .name = "role_refused", .run = role_refused, .hidden = true },
 	{ .name = "role_before_init", .run = role_refused, .hidden = true },
 	{ .name = "role_after_init", .run = role_after_init, .hidden = true },

@@ -28,15 +28,44 @@ static struct {
 	struct engine *engine;
 	_Atomic(bool) stop;
 	_Atomic(uint64_t) signals[LEVELS];
-	_Atomic(uint64_t) calls;
+	_Atomic(uint64_t) calls;		/* in handlers */
+	_Atomic(uint64_t) nulls;
 	_Atomic(pid_t) tid[THREADS_MAX];	/* 0: not running */
 	_Atomic(unsigned int) nr_threads;
 	unsigned int hz;
 	bool hop;
+	bool brief;	/* handlers free all that they allocate */
 } state;
 
 /* One per level; NULL: this thread has none, so it gets no signal. */
 static _Thread_local struct actor *volatile handler_actor[LEVELS];
+
+/*
+ * What a usual handler needs: some objects, all freed before it returns. These
+ * must never be refused, whatever was interrupted.
+ */
+static void use_briefly(struct actor *a)
+{
+	size_t size[8];
+	void *p[8];
+
+	for (size_t i = 0; i < NR_OF(p); i++) {
+		size[i] = 1 + rng_below(&a->rng, 4096);
+		p[i] = i & 1 ? kmalloc(size[i], GFP_KERNEL) : kzalloc(size[i], GFP_ATOMIC);
+		CHECK(p[i] && shadow_claim(p[i], size[i]), "handler: object %p of %zu bytes: "
+		      "expected memory that nobody owns", p[i], size[i]);
+		if (!(i & 1))
+			stamp_check_zero(p[i], size[i], "kzalloc in a handler");
+		stamp_write(p[i], size[i], i);
+	}
+	for (size_t i = 0; i < NR_OF(p); i++) {
+		stamp_check(p[i], size[i], size[i], i, "handler");
+		shadow_release(p[i], size[i]);
+	}
+	kfree_bulk(NR_OF(p) / 2, p);
+	for (size_t i = NR_OF(p) / 2; i < NR_OF(p); i++)
+		kfree(p[i]);
+}
 
 static void on_signal(int sig)
 {
@@ -46,7 +75,9 @@ static void on_signal(int sig)
 
 	if (!a)
 		return;
-	for (int i = 0; i < HANDLER_STEPS; i++)
+	if (state.brief)
+		use_briefly(a);
+	for (int i = 0; i < HANDLER_STEPS && !state.brief; i++)
 		actor_step_signal(a);
 	atomic_fetch_add_explicit(&state.signals[level], 1, memory_order_relaxed);
 	errno = saved;
@@ -116,6 +147,8 @@ static void *work(void *arg)
 	block_signals(SIG_BLOCK);
 	for (int level = 0; level < LEVELS; level++) {
 		inner[level] = actor_open(state.engine);
+		/* Where no lock may be taken memory comes from a reserve, which has an end. */
+		inner[level]->may_fail = true;
 		handler_actor[level] = inner[level];
 		timer[level] = start_timer(level, state.hz + 377 * (unsigned int)level);
 	}
@@ -132,6 +165,7 @@ static void *work(void *arg)
 	for (int level = 0; level < LEVELS; level++) {
 		handler_actor[level] = NULL;
 		state.calls += inner[level]->calls;
+		state.nulls += inner[level]->nulls;
 		actor_close(inner[level]);
 	}
 	actor_close(a);
@@ -175,9 +209,9 @@ static void *hop_others(void *arg)
 static void report(unsigned int seconds, uint64_t fails)
 {
 	stress_note("handler runs %llu and (nested) %llu, calls in handlers %llu, "
-		    "aborted sequences %llu", (unsigned long long)state.signals[0],
+		    "NULL %llu, aborted sequences %llu", (unsigned long long)state.signals[0],
 		    (unsigned long long)state.signals[1], (unsigned long long)state.calls,
-		    (unsigned long long)fails);
+		    (unsigned long long)state.nulls, (unsigned long long)fails);
 	for (int level = 0; level < LEVELS; level++)
 		CHECK_NUM(state.signals[level], >=,
 			  seconds * (stress_is_instrumented() ? 1 : 50));
@@ -186,7 +220,7 @@ static void report(unsigned int seconds, uint64_t fails)
 /* The number of aborted sequences. */
 static uint64_t run(unsigned int seconds, unsigned int hz)
 {
-	struct engine_config cfg = { .budget = 1 * MiB, .max_size = 300000 };
+	struct engine_config cfg = { .budget = 1 * MiB, .max_size = 300000, .signals = true };
 	unsigned int threads = stress_threads(4);
 	pthread_t thread[THREADS_MAX + 1];
 	uint64_t fails;
@@ -214,12 +248,18 @@ static uint64_t run(unsigned int seconds, unsigned int hz)
 
 static void handlers_can_allocate(void)
 {
-	run(stress_seconds(5, 60), 2000);
+	run(stress_seconds(4, 60), 2000);
+}
+
+static void brief_handlers_are_never_refused(void)
+{
+	state.brief = true;
+	run(stress_seconds(2, 20), 3000);
 }
 
 static void handlers_can_allocate_at_5_khz(void)
 {
-	run(stress_seconds(3, 20), 4600);
+	run(stress_seconds(2, 20), 4600);
 }
 
 static void aborted_sequences_lose_nothing(void)
@@ -227,7 +267,7 @@ static void aborted_sequences_lose_nothing(void)
 	uint64_t fails;
 
 	state.hop = true;
-	fails = run(stress_seconds(5, 60), 1000);
+	fails = run(stress_seconds(4, 60), 1000);
 	if (stress_is_long() && !strncmp(kmem_mode(), "rseq", 4))
 		CHECK(fails > 0, "expected cmpxchg_double_cpu_fail > 0 over all caches, found 0");
 	if (strncmp(kmem_mode(), "rseq", 4))
@@ -258,7 +298,7 @@ static void use_once(uint64_t stamp)
 static void on_first(int sig)
 {
 	(void)sig;
-	if (++first.runs > 500) {
+	if (++first.runs > 60) {
 		static const struct itimerspec off;
 
 		timer_settime(first.timer, 0, &off, NULL);
@@ -304,7 +344,7 @@ static void role_first_use(void)
 	struct kmem_cache *s;
 	void *p[50];
 
-	for (uint64_t i = 0; i < 1000 || (first.runs < 20 && i < 100000000); i++)
+	for (uint64_t i = 0; i < 300 || (first.runs < 20 && i < 100000000); i++)
 		use_once(i);
 	s = kmem_cache_create("after", 100, 0, 0, NULL);
 	CHECK(s && kmem_cache_alloc_bulk(s, GFP_KERNEL, 50, p) == 50, "expected 50 objects");
@@ -316,7 +356,7 @@ static void role_first_use(void)
 static void a_handler_may_be_first(void)
 {
 	struct rng rng = { .state = stress_seed() };
-	uint64_t amount = stress_amount(300, 5000);
+	uint64_t amount = stress_amount(120, 5000);
 
 	for (uint64_t i = 0; !stress_done(i, amount); i++) {
 		char delay[32];
@@ -331,6 +371,8 @@ static void a_handler_may_be_first(void)
 static const struct stress_case cases[] = {
 	{ .name = "handlers_can_allocate", .run = handlers_can_allocate, .timeout_s = 150 },
 	{ .name = "handlers_can_allocate_at_5_khz", .run = handlers_can_allocate_at_5_khz,
+	  .timeout_s = 100 },
+	{ .name = "brief_handlers_are_never_refused", .run = brief_handlers_are_never_refused,
 	  .timeout_s = 100 },
 	{ .name = "aborted_sequences_lose_nothing", .run = aborted_sequences_lose_nothing,
 	  .timeout_s = 150 },

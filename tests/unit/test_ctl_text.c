@@ -165,7 +165,7 @@ static void every_cache_has_one_row(void **state)
 
 /* I3: whatever a cache is called, the text can be taken apart. */
 static const char *const odd_names[] = {
-	"two words", " leading", "trailing ", "tab\tin it", "new\nline",
+	"", "two words", " leading", "trailing ", "tab\tin it", "new\nline",
 	"quote\"d", "back\\slash", "na\xc3\xafve", "bad\xff" "byte", "\x01\x02",
 	"colon : tunables", "<tag>", "100%s%n%d",
 };
