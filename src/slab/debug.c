@@ -405,17 +405,19 @@ bool slab_debug_accepts(struct slab_pool *pool, const void *obj)
 size_t slab_debug_size(struct slab_pool *pool, void *obj)
 {
 	struct debug_obj o = { pool, slab_of(obj, page_entry(obj)), obj };
+	unsigned int index;
 
-	return debug_asked(&o);
+	return slab_index(o.slab, obj, &index) ? debug_asked(&o) : 0;
 }
 
 bool slab_debug_resize(struct slab_pool *pool, void *obj, size_t size, bool zero)
 {
 	struct debug_obj o = { pool, slab_of(obj, page_entry(obj)), obj };
 	struct slab_node *n = &pool->nodes[o.slab->page.node];
+	unsigned int index;
 	size_t old;
 
-	if (!section_enter())
+	if (!slab_index(o.slab, obj, &index) || !section_enter())
 		return false;
 	/* The lock keeps slab_pool_validate() from looking in between. */
 	lock_take(&n->lock);

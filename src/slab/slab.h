@@ -207,12 +207,16 @@ static inline bool slab_tracks_size(const struct slab_pool *pool)
 	return (pool->flags & needed) == needed;
 }
 
-/* Bytes of the live object @obj that its user asked for; any pool. */
+/*
+ * Bytes of the live object @obj that its user asked for; 0 if it isn't the start
+ * of an object. Any debugged pool.
+ */
 size_t slab_debug_size(struct slab_pool *pool, void *obj);
 /*
  * From now on they are @size, at most object_size: the red zone begins there.
- * @zero: bytes that join are cleared. Only pools that track sizes; outside
- * sections. False: called in a section, nothing changed.
+ * @zero: bytes that join are cleared. Only pools that track sizes. False:
+ * nothing changed, since @obj isn't the start of an object, or the caller is a
+ * signal handler that interrupted a section.
  */
 bool slab_debug_resize(struct slab_pool *pool, void *obj, size_t size, bool zero);
 /* Check all slabs of a debugged pool; returns the faults found, and reported. */
