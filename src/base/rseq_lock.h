@@ -45,7 +45,8 @@ static inline void array_lock_drop(_Atomic(uint32_t) *lock)
 static inline size_t slot_room_locked(struct pcpu_slot *slot)
 {
 	uint64_t count = load_relaxed(&slot->word) & SLOT_COUNT_MASK;
-	uint64_t ceil = load_relaxed(&slot->bounds) >> 32;
+	/* Acquire: pairs with who emptied the slot and opened it again. */
+	uint64_t ceil = load_acquire(&slot->bounds) >> 32;
 
 	return ceil > count ? ceil - count : 0;
 }
@@ -55,7 +56,7 @@ static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
 {
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
-	uint64_t floor = load_relaxed(&slot->bounds) & UINT32_MAX;
+	uint64_t floor = load_acquire(&slot->bounds) & UINT32_MAX;
 
 	if (count <= floor)
 		return 0;
@@ -72,13 +73,16 @@ static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
 {
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
-	size_t room = slot_room_locked(slot);
+	size_t room = slot_room_locked(slot), i;
 
 	if (nr > room) {
 		objs += nr - room;
 		nr = room;
 	}
-	memcpy(slot->objs + count, objs, nr * sizeof(*objs));
+	/* Atomic: who looks for a double free reads the top without the lock. */
+	for (i = 0; i < nr; i++)
+		__atomic_store_n(&slot->objs[count + i], objs[i],
+				 __ATOMIC_RELAXED);
 	/* Release: pairs with pcpu_top_is(), which looks without the lock. */
 	store_release(&slot->word, word + nr);
 	return nr;
