@@ -160,6 +160,7 @@ static void new_threads_use_the_fast_path_at_once(void **state)
 {
 	struct kmem_cache *s = make(64);
 	struct kmem_cache_stats st;
+	uint64_t least;
 	pthread_t t[4];
 
 	(void)state;
@@ -171,8 +172,10 @@ static void new_threads_use_the_fast_path_at_once(void **state)
 		pthread_join(t[i], NULL);
 	st = stats_of(s);
 	assert_int_equal(stats_allocs(&st), 400000);
-	assert_in_range(st.alloc_fastpath, 396000, 400000);
-	assert_in_range(st.free_fastpath, 396000, 400000);
+	/* A lock's holder may be preempted; a sequence is never in the way. */
+	least = strcmp(kmem_mode(), "rseq") ? 360000 : 396000;
+	assert_in_range(st.alloc_fastpath, least, 400000);
+	assert_in_range(st.free_fastpath, least, 400000);
 	kmem_cache_destroy(s);
 }
 
