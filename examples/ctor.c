@@ -54,11 +54,12 @@ int main(void)
 			pthread_mutex_lock(&open[i]->lock);
 			open[i]->fd = (int)i;
 			open[i]->nr_buffers = 3;
+			pthread_mutex_unlock(&open[i]->lock);
 		}
 		for (i = 0; i < NR_OPEN; i++) {
-			/* Back to the constructed state; fd isn't part of it. */
+			/* Back to the constructed state, unlocked and without
+			 * buffers; fd isn't part of it. */
 			open[i]->nr_buffers = 0;
-			pthread_mutex_unlock(&open[i]->lock);
 			kmem_cache_free(connections, open[i]);
 		}
 	}

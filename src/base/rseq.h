@@ -30,7 +30,7 @@
 #include "percpu.h"
 #include "rseq_lock.h"
 
-/* Objects that one bulk sequence copies at most: a preempted one starts over. */
+/* Objects that one bulk sequence copies at most: a preempted one was for nothing. */
 #define SEQ_MAX_BULK	256
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)

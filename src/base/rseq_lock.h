@@ -41,21 +41,18 @@ static inline void array_lock_drop(_Atomic(uint32_t) *lock)
 	store_release(lock, 0);
 }
 
-/* All of these: the array lock is held. */
-static inline size_t slot_room_locked(struct pcpu_slot *slot)
-{
-	uint64_t count = load_relaxed(&slot->word) & SLOT_COUNT_MASK;
-	uint64_t ceil = load_relaxed(&slot->bounds) >> 32;
-
-	return ceil > count ? ceil - count : 0;
-}
-
+/*
+ * All of these: the array lock is held. A drain closes the slot under it, but
+ * empties and reopens the slot without: so the bounds are loaded first, with
+ * acquire, and who sees them open again sees the word that the drain left.
+ * Pairs with slot_reopen() in pcpu/drain.c.
+ */
 static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
 				     void **objs, int64_t step)
 {
+	uint64_t floor = load_acquire(&slot->bounds) & UINT32_MAX;
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
-	uint64_t floor = load_relaxed(&slot->bounds) & UINT32_MAX;
 
 	if (count <= floor)
 		return 0;
@@ -70,15 +67,19 @@ static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
 static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
 				      void **objs)
 {
+	uint64_t ceil = load_acquire(&slot->bounds) >> 32;
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
-	size_t room = slot_room_locked(slot);
+	size_t room = ceil > count ? ceil - count : 0, i;
 
 	if (nr > room) {
 		objs += nr - room;
 		nr = room;
 	}
-	memcpy(slot->objs + count, objs, nr * sizeof(*objs));
+	/* Atomic: who looks for a double free reads the top without the lock. */
+	for (i = 0; i < nr; i++)
+		__atomic_store_n(&slot->objs[count + i], objs[i],
+				 __ATOMIC_RELAXED);
 	/* Release: pairs with pcpu_top_is(), which looks without the lock. */
 	store_release(&slot->word, word + nr);
 	return nr;

@@ -125,6 +125,9 @@ static bool set(const struct option *option, const char *text)
 			return false;
 		break;
 	case OPT_DEBUG:
+		/* Everything; elsewhere an empty text is wrong. */
+		if (!*text)
+			text = "FZPU";
 		break;
 	}
 	if (strlen(text) >= option->max)
@@ -156,9 +159,6 @@ void options_read(void)
 		text = getenv(name);
 		if (!text || set_by_program[i])
 			continue;
-		/* An empty slab_debug means everything; elsewhere it's wrong. */
-		if (table[i].type == OPT_DEBUG && !*text)
-			text = "FZPU";
 		if (!set(&table[i], text))
 			report("option %s=%s is malformed and ignored (%s)",
 			       name, text, table[i].help);

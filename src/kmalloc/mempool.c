@@ -38,6 +38,21 @@ static void pool_unlock(mempool_t *pool)
 		futex_wake(word, 1);
 }
 
+/*
+ * The number of kept elements changes under the lock; by atomic stores, since
+ * mempool_free() reads it without.
+ */
+static void set_curr_nr(mempool_t *pool, int nr)
+{
+	__atomic_store_n(&pool->curr_nr, nr, __ATOMIC_RELAXED);
+}
+
+static void *take_last_locked(mempool_t *pool)
+{
+	set_curr_nr(pool, pool->curr_nr - 1);
+	return pool->elements[pool->curr_nr];
+}
+
 /* @seen: the sequence to sleep on, if there is none. */
 static void *take_element(mempool_t *pool, uint32_t *seen)
 {
@@ -45,7 +60,7 @@ static void *take_element(mempool_t *pool, uint32_t *seen)
 
 	pool_lock(pool);
 	if (pool->curr_nr)
-		element = pool->elements[--pool->curr_nr];
+		element = take_last_locked(pool);
 	*seen = load_relaxed((futex_word *)&pool->sequence);
 	pool_unlock(pool);
 	return element;
@@ -58,8 +73,10 @@ static bool keep_element(mempool_t *pool, void *element)
 
 	pool_lock(pool);
 	kept = pool->curr_nr < pool->min_nr;
-	if (kept)
-		pool->elements[pool->curr_nr++] = element;
+	if (kept) {
+		pool->elements[pool->curr_nr] = element;
+		set_curr_nr(pool, pool->curr_nr + 1);
+	}
 	pool_unlock(pool);
 	return kept;
 }
@@ -68,7 +85,9 @@ static bool fill(mempool_t *pool, gfp_t gfp)
 {
 	void *element;
 
-	while (pool->curr_nr < pool->min_nr) {
+	/* Racy, when resizing: keep_element() looks again under the lock. */
+	while (__atomic_load_n(&pool->curr_nr, __ATOMIC_RELAXED) <
+	       __atomic_load_n(&pool->min_nr, __ATOMIC_RELAXED)) {
 		element = pool->alloc(gfp, pool->pool_data);
 		if (!element)
 			return false;
@@ -225,7 +244,7 @@ static void drop_elements(mempool_t *pool, int nr)
 
 		pool_lock(pool);
 		if (pool->curr_nr > nr)
-			element = pool->elements[--pool->curr_nr];
+			element = take_last_locked(pool);
 		pool_unlock(pool);
 		if (!element)
 			return;

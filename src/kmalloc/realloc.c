@@ -30,7 +30,10 @@ static struct kmem_cache *tracking_cache(const void *p)
 	return s && slab_tracks_size(&s->pool) ? s : NULL;
 }
 
-/* In place, or, in a handler that interrupted a section, elsewhere. */
+/*
+ * In place, or, in a handler that interrupted a section, elsewhere. If @p isn't
+ * where an object starts, freeing it is what gets that reported.
+ */
 static noinline_cold void *resize_tracked(struct kmem_cache *s, void *p,
 					  size_t size, gfp_t flags)
 {

@@ -71,7 +71,7 @@ static bool drain_cpu(struct pcpu_array *a, unsigned int cpu, bool close)
 	bool ok = true;
 
 	/* Never opened there, and nothing but slow paths ever came. */
-	if (!bounds && !sc->partial && !close)
+	if (!bounds && !load_relaxed(&sc->nr_partial) && !close)
 		return true;
 	lock_take(&sc->lock);
 	bounds = load_relaxed(&slot->bounds);

@@ -116,7 +116,7 @@ static void remove_locked(struct slab_node *n, struct slab *slab)
 {
 	list_del(&slab->link);
 	if (slab->on_list)
-		n->nr_partial--;
+		slab_node_count(n, -1);
 	slab->on_list = false;
 }
 
@@ -133,7 +133,7 @@ static void place_locked(struct slab_node *n, struct slab *slab)
 		return;
 	}
 	slab->on_list = true;
-	n->nr_partial++;
+	slab_node_count(n, 1);
 	list_add_tail(&slab->link, &n->partial);
 }
 
@@ -206,7 +206,7 @@ static void *take_from_new(const struct slab_req *req, unsigned int node)
 		fill_slab(req->pool, slab);
 		lock_take(&n->lock);
 		slab->on_list = true;
-		n->nr_partial++;
+		slab_node_count(n, 1);
 		list_add(&slab->link, &n->partial);
 		obj = take_object_locked(req->pool, n, slab);
 		lock_drop(&n->lock);
@@ -286,7 +286,7 @@ static bool spare_locked(struct slab_pool *pool, struct slab_node *n,
 			 struct slab *slab)
 {
 	if (state_in_use(load_relaxed(&slab->state)) ||
-	    n->nr_partial <= pool->min_partial)
+	    load_relaxed(&n->nr_partial) <= pool->min_partial)
 		return false;
 	remove_locked(n, slab);
 	slab->next = NULL;
@@ -376,7 +376,7 @@ uint64_t slab_pool_validate(struct slab_pool *pool)
 
 		lock_take(&n->lock);
 		faults += validate_list_locked(pool, n, &n->full, &nr_full);
-		expected = n->nr_partial;
+		expected = load_relaxed(&n->nr_partial);
 		faults += validate_list_locked(pool, n, &n->partial, &nr);
 		lock_drop(&n->lock);
 		if (nr == expected)
@@ -405,17 +405,19 @@ bool slab_debug_accepts(struct slab_pool *pool, const void *obj)
 size_t slab_debug_size(struct slab_pool *pool, void *obj)
 {
 	struct debug_obj o = { pool, slab_of(obj, page_entry(obj)), obj };
+	unsigned int index;
 
-	return debug_asked(&o);
+	return slab_index(o.slab, obj, &index) ? debug_asked(&o) : 0;
 }
 
 bool slab_debug_resize(struct slab_pool *pool, void *obj, size_t size, bool zero)
 {
 	struct debug_obj o = { pool, slab_of(obj, page_entry(obj)), obj };
 	struct slab_node *n = &pool->nodes[o.slab->page.node];
+	unsigned int index;
 	size_t old;
 
-	if (!section_enter())
+	if (!slab_index(o.slab, obj, &index) || !section_enter())
 		return false;
 	/* The lock keeps slab_pool_validate() from looking in between. */
 	lock_take(&n->lock);

@@ -155,17 +155,10 @@ static struct give_group *find_group(struct give *give, struct slab *slab)
 
 static void add_object(struct give *give, void *obj)
 {
-	uint32_t entry = page_entry(obj);
 	unsigned int index, next;
-	struct slab *slab;
+	struct slab *slab = slab_locate(obj, page_entry(obj), &index);
 	struct give_group *group;
 
-	/* A signal handler's, freed in bulk: arrays take such objects too. */
-	if (unlikely(!(entry & ENTRY_SLAB)) && reserve_owns(obj)) {
-		reserve_give(obj);
-		return;
-	}
-	slab = slab_locate(obj, entry, &index);
 	if (unlikely(slab_pool_of(slab) != give->pool))
 		report_fatal("cache %s: free of %p: Wrong cache, "
 			     "the object belongs to %s", give->pool->name, obj,

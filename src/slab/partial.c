@@ -64,10 +64,10 @@ static bool put_locked(struct slab_pool *pool, struct slab_node *n,
 	/* Acquire: pairs with the frees that emptied it. */
 	bool empty = state_in_use(load_acquire(&slab->state)) == 0;
 
-	if (empty && n->nr_partial >= pool->min_partial)
+	if (empty && load_relaxed(&n->nr_partial) >= pool->min_partial)
 		return false;
 	slab->on_list = true;
-	n->nr_partial++;
+	slab_node_count(n, 1);
 	if (to_head)
 		list_add(&slab->link, &n->partial);
 	else
@@ -109,7 +109,7 @@ struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
 	size_t found = 0;
 
 	/* Racy: a list seen empty is not worth the lock. */
-	if (__atomic_load_n(&n->nr_partial, __ATOMIC_RELAXED) == 0)
+	if (load_relaxed(&n->nr_partial) == 0)
 		return NULL;
 	lock_take(&n->lock);
 	while (!list_empty(&n->partial) && (found < nr || extra)) {
@@ -119,7 +119,7 @@ struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
 			extra--;
 		list_del(&slab->link);
 		slab->on_list = false;
-		n->nr_partial--;
+		slab_node_count(n, -1);
 		found += slab->nr_objs -
 			 state_in_use(load_relaxed(&slab->state));
 		slab->next = NULL;
@@ -143,16 +143,16 @@ void slab_reap(struct slab_pool *pool, struct slab_cpu *cpu, struct slab *slab,
 	struct slab_node *n = &pool->nodes[node];
 	bool spare = false;
 
-	if (__atomic_load_n(&n->nr_partial, __ATOMIC_RELAXED) <=
+	if (load_relaxed(&n->nr_partial) <=
 	    pool->min_partial)
 		return;
 	lock_take(&n->lock);
 	if (slab_pool_of(slab) == pool && slab->on_list &&
-	    slab->page.node == node && n->nr_partial > pool->min_partial &&
+	    slab->page.node == node && load_relaxed(&n->nr_partial) > pool->min_partial &&
 	    state_in_use(load_acquire(&slab->state)) == 0) {
 		list_del(&slab->link);
 		slab->on_list = false;
-		n->nr_partial--;
+		slab_node_count(n, -1);
 		slab->next = NULL;
 		spare = true;
 	}

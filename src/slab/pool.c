@@ -69,7 +69,7 @@ static struct slab *shrink_node_locked(struct slab_node *n)
 			continue;
 		}
 		slab->on_list = false;
-		n->nr_partial--;
+		slab_node_count(n, -1);
 		slab->next = empty;
 		empty = slab;
 	}
@@ -112,7 +112,7 @@ void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
 		struct slab_node *n = &pool->nodes[node];
 
 		lock_take(&n->lock);
-		*slabs += n->nr_partial;
+		*slabs += load_relaxed(&n->nr_partial);
 		list_for_each(pos, &n->partial)
 			*objects += state_in_use(load_relaxed(
 						&slab_entry(pos)->state));

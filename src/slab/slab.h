@@ -62,10 +62,18 @@ struct slab_node {
 	alignas(CACHE_LINE) struct lock lock;	/* Protects the lists; rank: node. */
 	struct list_head partial;
 	struct list_head full;		/* debugged pools only */
-	uint32_t nr_partial;
+	/* Written under the lock. Read without it as a hint whether the lock is
+	 * worth taking, and then read again: a stale value is harmless. */
+	_Atomic(uint32_t) nr_partial;
 	_Atomic(uint64_t) nr_slabs;
 	_Atomic(uint64_t) nr_objs;
 };
+
+/** slab_node_count() - @change slabs more on the partial list; with the lock held */
+static inline void slab_node_count(struct slab_node *n, int change)
+{
+	store_relaxed(&n->nr_partial, load_relaxed(&n->nr_partial) + (uint32_t)change);
+}
 
 /**
  * struct slab_cpu - the slow half of a cache on one CPU; its slot follows
@@ -199,12 +207,16 @@ static inline bool slab_tracks_size(const struct slab_pool *pool)
 	return (pool->flags & needed) == needed;
 }
 
-/* Bytes of the live object @obj that its user asked for; any pool. */
+/*
+ * Bytes of the live object @obj that its user asked for; 0 if it isn't the start
+ * of an object. Any debugged pool.
+ */
 size_t slab_debug_size(struct slab_pool *pool, void *obj);
 /*
  * From now on they are @size, at most object_size: the red zone begins there.
- * @zero: bytes that join are cleared. Only pools that track sizes; outside
- * sections. False: called in a section, nothing changed.
+ * @zero: bytes that join are cleared. Only pools that track sizes. False:
+ * nothing changed, since @obj isn't the start of an object, or the caller is a
+ * signal handler that interrupted a section.
  */
 bool slab_debug_resize(struct slab_pool *pool, void *obj, size_t size, bool zero);
 /* Check all slabs of a debugged pool; returns the faults found, and reported. */

@@ -16,11 +16,11 @@ struct choice {
 };
 
 static const struct choice choices[] = {
-	{ op_alloc_one, 46, 15 }, { op_free_one, 12, 36 },
-	{ op_alloc_bulk, 16, 4 }, { op_free_bulk, 4, 14 },
-	{ op_free_mixed, 2, 8 }, { op_check, 6, 6 },
-	{ op_krealloc, 5, 5 }, { op_sheaf, 3, 3 },
-	{ op_hand_over, 3, 5 }, { op_take_over, 2, 3 }, { op_zero_size, 1, 1 },
+	{ op_alloc_one, 58, 17 }, { op_free_one, 14, 52 },
+	{ op_alloc_bulk, 8, 2 }, { op_free_bulk, 2, 7 },
+	{ op_free_mixed, 1, 4 }, { op_check, 6, 6 },
+	{ op_krealloc, 5, 5 }, { op_sheaf, 2, 2 },
+	{ op_hand_over, 2, 3 }, { op_take_over, 1, 1 }, { op_zero_size, 1, 1 },
 };
 
 /* Operations that take no lock of the test's own. */

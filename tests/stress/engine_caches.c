@@ -151,6 +151,7 @@ static void check_figures(struct engine *e, const struct kind *k)
 }
 
 struct total {
+	uint64_t allocated;	/* by the test */
 	uint64_t objects;
 	uint64_t aborted;
 };
@@ -184,14 +185,16 @@ void engine_close(struct engine *e)
 	struct total total = { 0 };
 
 	engine_drain(e);
-	for (unsigned int i = 0; i < e->nr_kinds; i++)
+	for (unsigned int i = 0; i < e->nr_kinds; i++) {
+		total.allocated += e->allocated[i];
 		if (e->kind[i].cache)
 			check_figures(e, &e->kind[i]);
+	}
 	kmem_for_each_cache(add_kmalloc, &total);
 	CHECK(total.objects == 0, "kmalloc caches: expected no objects, found %llu",
 	      (unsigned long long)total.objects);
-	stress_note("calls %llu, NULL %llu, aborted sequences %llu",
-		    (unsigned long long)e->calls, (unsigned long long)e->nulls,
+	stress_note("calls %llu, objects %llu, NULL %llu, aborted sequences %llu",
+		    (unsigned long long)e->calls, (unsigned long long)total.allocated, (unsigned long long)e->nulls,
 		    (unsigned long long)total.aborted);
 	CHECK(e->nulls || !e->cfg.must_fail, "expected to run out of memory, never did");
 	for (unsigned int i = 0; i < e->nr_kinds && !e->cfg.unreachable; i++)

@@ -46,7 +46,7 @@ static unsigned int pick_kind(struct actor *a)
 			return i;
 		if (k->size > 256 && !rng_chance(&a->rng, 2))
 			continue;
-		if (k->size > 1024 && !rng_chance(&a->rng, 3))
+		if (k->size > 1024 && !rng_chance(&a->rng, 4))
 			continue;
 		if (k->size > 8192 && !rng_chance(&a->rng, 4))
 			continue;
@@ -170,7 +170,7 @@ void op_alloc_one(struct actor *a)
 /* Many small batches, and some of every size up to BULK_MAX. */
 static unsigned int pick_bulk(struct actor *a, unsigned int most)
 {
-	unsigned int n = rng_chance(&a->rng, 8) ? 1 + rng_below(&a->rng, BULK_MAX) :
+	unsigned int n = rng_chance(&a->rng, 10) ? 1 + rng_below(&a->rng, BULK_MAX) :
 						  1 + rng_below(&a->rng, 32);
 
 	return n < most ? n : most;

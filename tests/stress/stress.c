@@ -38,6 +38,20 @@ static struct {
 	uint64_t start_ns;
 } opt = { .program = "stress" };
 
+/* Leaks are counted by the library's figures; many children end with threads at work. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+/* Children of threaded processes go on here, and may start threads. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 uint64_t stress_seed(void)
 {
 	return opt.seed;

@@ -33,7 +33,7 @@ static void objects_have_one_owner(void)
 
 static void variant(void)
 {
-	run(1000000, 20000000);
+	run(500000, 20000000);
 }
 
 /* Threads stay, so that what is found is not hidden by handing over at their end. */
@@ -41,7 +41,7 @@ static void steady(void)
 {
 	struct run_config cfg = {
 		.engine = { .budget = 24 * MiB, .max_size = 40000, .no_debug = true },
-		.calls = stress_amount(1500000, 20000000),
+		.calls = stress_amount(1000000, 20000000),
 		.threads = stress_threads(2),
 	};
 

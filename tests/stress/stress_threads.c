@@ -425,7 +425,7 @@ static void keep_live_set(const char *what, size_t bytes)
 
 static size_t live_bytes(void)
 {
-	return stress_is_long() ? 370 * MiB : stress_is_instrumented() ? 4 * MiB : 64 * MiB;
+	return stress_is_long() ? 370 * MiB : stress_is_instrumented() ? 32 * MiB : 64 * MiB;
 }
 
 static void a_free_only_thread_keeps_memory_flat(void)

@@ -224,10 +224,8 @@ static void threads_hopping_cpus_are_counted_exactly(void **state)
 	struct worker w[6];
 	uint64_t allocs = 0, frees = 0;
 	pthread_t t[6];
-	int cpu;
 
 	(void)state;
-	cpus_allowed(&cpu, 1); /* learned before there are threads */
 	memset(w, 0, sizeof(w));
 	for (int i = 0; i < 6; i++) {
 		w[i].cache = s;

@@ -268,7 +268,48 @@ static void ksize_moves_the_red_zone(void **state)
 	child_free(&r);
 }
 
+static void realloc_inside(void)
+{
+	unsigned char *p = kmalloc(48, GFP_KERNEL), *q;
+
+	memset(p, 1, 48);
+	q = krealloc(blind(p) + 8, 20, GFP_KERNEL);
+	require(q && filled_with(p, 1, 48));
+	kfree(q);
+	kfree(p);
+}
+
+static void krealloc_inside_an_object_is_reported(void **state)
+{
+	static const char *const env[] = { "KMEM_SLAB_DEBUG=FZPU", NULL };
+	struct child_result r = child_exec("realloc_inside", env);
+
+	(void)state;
+	child_assert_ok(&r);
+	assert_matches(r.err, "^BUG kmalloc-48 .*: Invalid object pointer 0x");
+	assert_int_equal(count(r.err, "BUG "), 1);
+	child_free(&r);
+}
+
+static void empty_option_means_all(void)
+{
+	require(!kmem_option_set("slab_debug", ""));
+	print_flags();
+}
+
+static void program_may_ask_for_all_flags_by_an_empty_text(void **state)
+{
+	struct child_result r = child_exec("empty_option", NULL);
+
+	(void)state;
+	child_assert_ok(&r);
+	assert_string_equal(r.out, "64=FZPU\n4096=FZPU\n");
+	child_free(&r);
+}
+
 static const struct child_action actions[] = {
+	{ "realloc_inside", realloc_inside },
+	{ "empty_option", empty_option_means_all },
 	{ "flags", print_flags },
 	{ "use_all_bytes", use_all_bytes },
 };
@@ -282,6 +323,8 @@ static const struct CMUnitTest tests[] = {
 	case_of(rcu_objects_keep_their_content),
 	case_of(letter_o_spares_caches_that_would_take_larger_slabs),
 	case_of(ksize_moves_the_red_zone),
+	case_of(krealloc_inside_an_object_is_reported),
+	case_of(program_may_ask_for_all_flags_by_an_empty_text),
 };
 
 UNIT_MAIN(tests, actions)

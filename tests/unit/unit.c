@@ -354,21 +354,18 @@ bool stamped(const void *p, size_t len, uint64_t owner)
 }
 
 static cpu_set_t cpus_at_start;
-static bool cpus_known;
 
-static void cpus_learn(void)
+/* Before main(): no thread has been pinned yet. */
+static __attribute__((constructor)) void cpus_learn(void)
 {
-	if (!cpus_known && sched_getaffinity(0, sizeof(cpus_at_start),
-					     &cpus_at_start))
-		fail_msg("sched_getaffinity: %s", strerror(errno));
-	cpus_known = true;
+	if (sched_getaffinity(0, sizeof(cpus_at_start), &cpus_at_start))
+		abort();
 }
 
 int cpus_allowed(int *cpus, int max)
 {
 	int nr = 0;
 
-	cpus_learn();
 	for (int i = 0; i < CPU_SETSIZE && nr < max; i++)
 		if (CPU_ISSET(i, &cpus_at_start))
 			cpus[nr++] = i;
@@ -379,7 +376,6 @@ void cpu_pin(int cpu)
 {
 	cpu_set_t set;
 
-	cpus_learn();
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
@@ -388,7 +384,6 @@ void cpu_pin(int cpu)
 
 void cpu_unpin(void)
 {
-	cpus_learn();
 	sched_setaffinity(0, sizeof(cpus_at_start), &cpus_at_start);
 }
 
