@@ -27,7 +27,7 @@ typedef unsigned int gfp_t;
 #define __GFP_ZERO		((gfp_t)0x000100u)
 /* The allocation may run reclaim and may wait. */
 #define __GFP_DIRECT_RECLAIM	((gfp_t)0x000400u)
-/* The housekeeper may be woken. */
+/* Accepted without effect: the housekeeper needs no waking. */
 #define __GFP_KSWAPD_RECLAIM	((gfp_t)0x000800u)
 #define __GFP_WRITE		((gfp_t)0x001000u)
 /* No warning when the allocation fails. */

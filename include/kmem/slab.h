@@ -82,7 +82,7 @@ struct list_lru;
  * @freeptr_offset:	where in a free object the free pointer may stand
  * @use_freeptr_offset:	@freeptr_offset is meant, 0 included
  * @ctor:		called once per object, when it is first carved
- * @sheaf_capacity:	objects per CPU array, at least; 0: chosen by size
+ * @sheaf_capacity:	objects per CPU array, up to 8192; 0: chosen by size
  */
 struct kmem_cache_args {
 	unsigned int align;

@@ -19,7 +19,7 @@ enum lock_rank {
 	RANK_CACHES = 1,	/* list of caches, creation and destruction */
 	RANK_PCPU,		/* opening of per-CPU areas, slot numbers */
 	RANK_CPU,		/* one cache on one CPU; also a lock that is all zero */
-	RANK_DEPOT,		/* one cache on one node: full magazines */
+	RANK_DEPOT,		/* one cache on one node: its depot */
 	RANK_NODE,		/* one cache on one node: partial slabs */
 	RANK_ARENA,		/* one node: free page runs */
 	RANK_CHUNKS,		/* free chunks of the address range */

@@ -12,8 +12,8 @@
 
 /* A warning about memory at most this often. */
 #define WARN_INTERVAL_NS	5000000000u
-/* Attempts with reclaim before an allocation that may fail does. */
-#define RECLAIM_TRIES		2u
+/* Rounds of reclaim before an allocation fails that may; with NORETRY one. */
+#define RECLAIM_ROUNDS		2u
 #define NOFAIL_SLEEP_MS		5u
 
 void cache_warn_oom(const char *name, size_t size, gfp_t flags)
@@ -30,9 +30,11 @@ void cache_warn_oom(const char *name, size_t size, gfp_t flags)
 
 bool cache_reclaim(gfp_t flags, unsigned int *tries)
 {
+	unsigned int rounds = flags & __GFP_NORETRY ? 1 : RECLAIM_ROUNDS;
+
 	if (!(flags & (__GFP_DIRECT_RECLAIM | __GFP_NOFAIL)))
 		return false;
-	if (++*tries >= RECLAIM_TRIES && !(flags & __GFP_NOFAIL))
+	if (++*tries > rounds && !(flags & __GFP_NOFAIL))
 		return false;
 	if (!section_enter())
 		return false;

@@ -121,7 +121,7 @@ static bool set(const struct option *option, const char *text)
 	case OPT_NUMBER:
 		return parse_number(text, option->max, option->value);
 	case OPT_FAILSLAB:
-		if (!fault_setup(text))
+		if (strlen(text) >= option->max || !fault_setup(text))
 			return false;
 		break;
 	case OPT_DEBUG:

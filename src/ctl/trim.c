@@ -74,6 +74,6 @@ void housekeeper_start(void)
 /* The thread is not in the child; it comes back when memory is next taken. */
 void housekeeper_child(void)
 {
-	store_release(&running, false);
-	section_request();
+	if (atomic_exchange(&running, false))
+		section_request();
 }

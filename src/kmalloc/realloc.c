@@ -61,8 +61,8 @@ void *krealloc(const void *p, size_t size, gfp_t flags)
 	if (unlikely(s))
 		return resize_tracked(s, old, size, flags);
 	usable = ksize(p);
-	if (size > KMALLOC_MAX_CACHE_SIZE && usable > KMALLOC_MAX_CACHE_SIZE &&
-	    !(page_entry(p) & ENTRY_SLAB))
+	if (!(page_entry(p) & ENTRY_SLAB) && !reserve_owns(p) &&
+	    (size <= usable || size > KMALLOC_MAX_CACHE_SIZE))
 		return large_realloc(old, size, flags);
 	if (size > usable)
 		return move(old, usable, size, flags);

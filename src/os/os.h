@@ -57,6 +57,8 @@ void os_bind(void *addr, size_t size, unsigned int node);
 unsigned int os_max_cpus(void);
 /* The same from sysfs: exact, but sysfs may be missing or lie (0: missing). */
 unsigned int os_possible_cpus(void);
+/* One more than the highest CPU number this thread may run on now. */
+unsigned int os_allowed_cpus(void);
 /* NUMA nodes, at least 1. */
 unsigned int os_nr_nodes(void);
 /* CPU and node of the calling thread; false if the system doesn't say. */

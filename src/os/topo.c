@@ -48,10 +48,19 @@ unsigned int os_max_cpus(void)
 	return bytes > 0 ? (unsigned int)bytes * 8 : PCPU_MAX_CPUS;
 }
 
-/*
- * Asked for by every creation of a cache; the number doesn't change while the
- * system runs. Relaxed: who comes too early reads the same from the file.
- */
+unsigned int os_allowed_cpus(void)
+{
+	unsigned long mask[PCPU_MAX_CPUS / 64] = { 0 };
+	int saved = errno;
+	long words = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask) / 8;
+
+	errno = saved;
+	while (words > 0 && !mask[words - 1])
+		words--;
+	return words > 0 ? (unsigned int)(words - 1) * 64 +
+			   ilog2(mask[words - 1]) + 1 : 0;
+}
+
 unsigned int os_possible_cpus(void)
 {
 	static _Atomic(unsigned int) known; /* the number + 1 */

@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define NR_ORDERS	(CHUNK_ORDER + 1)
+/* Free dirty pages of a node that are worth a housekeeper: 8 MiB. */
+#define HOUSEKEEPER_DIRTY ((size_t)8 << 20 >> PAGE_SHIFT)
 /* Blocks purged between two holds of the lock. */
 #define PURGE_BATCH	32
 
@@ -52,6 +54,11 @@ bool arena_start(unsigned int nr, bool real_nodes)
 unsigned int arena_nr_nodes(void)
 {
 	return nr_nodes;
+}
+
+bool arena_real_nodes(void)
+{
+	return bind_nodes;
 }
 
 static size_t page_index(const struct page *page)
@@ -252,6 +259,9 @@ void arena_give(struct page *page)
 	lock_take(&node->lock);
 	page->head.state = PAGE_INSIDE;
 	free_range(node, index, index + nr_pages, true);
+	/* So much lies about that somebody should give it back. */
+	if (node->dirty_pages > HOUSEKEEPER_DIRTY)
+		section_request();
 	lock_drop(&node->lock);
 }
 
@@ -268,12 +278,16 @@ static void clear_pages(char *from, size_t nr_pages)
 static bool resize_big(struct page *page, size_t nr_pages)
 {
 	size_t old_pages = page->head.nr_pages;
-	size_t old = chunks_for(old_pages), new = chunks_for(nr_pages);
+	size_t old = chunks_for(old_pages), new;
 	uint32_t first = (uint32_t)(page_index(page) >> CHUNK_ORDER);
 	char *base = page_address(page);
+	size_t needed = nr_pages;
 
-	if (nr_pages <= CHUNK_PAGES || nr_pages > UINT32_MAX)
+	if (nr_pages > UINT32_MAX)
 		return false;
+	/* A run of whole chunks stays one; what it doesn't need is purged. */
+	nr_pages = max(nr_pages, CHUNK_PAGES + 1);
+	new = chunks_for(nr_pages);
 	if (new < old) {
 		chunks_shrink(first, old, new);
 	} else if (nr_pages > old_pages) {
@@ -286,9 +300,9 @@ static bool resize_big(struct page *page, size_t nr_pages)
 				(nr_pages - here) << PAGE_SHIFT))
 			return false;
 	}
-	if (nr_pages < old_pages)
-		clear_pages(base + (nr_pages << PAGE_SHIFT),
-			    min(old_pages, new << CHUNK_ORDER) - nr_pages);
+	if (needed < old_pages)
+		clear_pages(base + (needed << PAGE_SHIFT),
+			    min(old_pages, new << CHUNK_ORDER) - needed);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	page->head.order = (uint8_t)ilog2_up(nr_pages);
 	add_relaxed(&nodes[page->head.node].taken_pages, nr_pages - old_pages);

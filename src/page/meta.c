@@ -3,8 +3,9 @@
  * page/meta.c - memory for the library's own structures
  *
  * Blocks of 64 KiB from the system, cut from the front; what is given back is
- * kept by size and used again. Nothing is unmapped, so a stale pointer to one
- * of our structures always reads one of our structures.
+ * kept by size and used again. Nothing of these is unmapped, so a stale pointer
+ * to one of our structures always reads one of our structures. What is larger
+ * (tables of many nodes, large sheaves) comes from the system and goes back.
  */
 #include "page.h"
 

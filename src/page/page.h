@@ -36,8 +36,13 @@ enum page_state { PAGE_INSIDE, PAGE_FREE, PAGE_TAKEN };
 struct page {
 	alignas(CACHE_LINE) struct page_head head;
 	union {
-		struct list_head link;	/* free: in the node's list of its order */
 		uint64_t payload[7];	/* taken: the owner's */
+		/* Free: in the node's list of its order. Not where an owner's
+		 * fields stand that are looked at after the run was given back. */
+		struct {
+			uint64_t unused[5];
+			struct list_head link;
+		};
 	};
 };
 _Static_assert(sizeof(struct page) == CACHE_LINE, "one line a page");
@@ -53,7 +58,7 @@ extern hidden struct page *page_records;
 #define ENTRY_ORDER	15u	/* of the slab, to find its first page */
 #define ENTRY_ORDER_BIG	15u	/* a slab of whole chunks; this is its first page */
 #define ENTRY_SLAB	16u
-#define ENTRY_BLOCK	32u	/* first page of a large block or of the reserve */
+#define ENTRY_BLOCK	32u	/* first page of a large block; any of the reserve */
 
 /* The entry for an address; 0 for one that isn't ours. */
 static always_inline uint32_t page_entry(const void *addr)
@@ -102,6 +107,8 @@ static inline void page_map_set(const struct page *page, size_t nr_pages,
 /* Reserve the address range; once. @nr_nodes: 1 .. MAX_NODES. */
 bool arena_start(unsigned int nr_nodes, bool real_nodes);
 unsigned int arena_nr_nodes(void);
+/* There are several, and they are the machine's. */
+bool arena_real_nodes(void);
 /**
  * arena_take() - take a run of pages
  * @nr_pages: length

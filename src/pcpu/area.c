@@ -24,10 +24,10 @@ static struct {
 	uint32_t next_slot;	/* offsets from here on were never given out */
 	struct slot_range *free;
 	unsigned int nr_cpus;	/* [C] areas there are */
-	bool fake_node;		/* [C] */
 	char mode[96];		/* [C] */
 	/* CPUs whose areas are writable; bits are only ever set. */
 	_Atomic(uint64_t) used[PCPU_MAX_CPUS / 64];
+	/* Their nodes plus 1; 0: not known yet. */
 	_Atomic(uint8_t) node[PCPU_MAX_CPUS];
 } region = { .lock = LOCK_INIT(RANK_PCPU) };
 
@@ -59,7 +59,7 @@ static bool reserve_areas(unsigned int nr_cpus)
  */
 static bool reserve_region(unsigned int fake_cpus, bool sequences)
 {
-	unsigned int possible = os_possible_cpus();
+	unsigned int possible = max(os_possible_cpus(), os_allowed_cpus());
 	unsigned int most = min(os_max_cpus(), (unsigned int)PCPU_MAX_CPUS);
 
 	fake_cpus = min(fake_cpus, (unsigned int)PCPU_MAX_CPUS);
@@ -136,7 +136,6 @@ static bool is_used(unsigned int cpu)
 
 static noinline_cold bool open_area(unsigned int cpu)
 {
-	unsigned int now, node = 0, nr_nodes = arena_nr_nodes();
 	bool ok = true;
 
 	lock_take(&region.lock);
@@ -144,11 +143,6 @@ static noinline_cold bool open_area(unsigned int cpu)
 		ok = os_commit((void *)(hot.pcpu_base +
 					((uintptr_t)cpu << PCPU_SHIFT)),
 			       PCPU_AREA_SIZE);
-		if (!os_getcpu(&now, &node) || node >= nr_nodes ||
-		    (!hot.lock_cpus && now != cpu))
-			node = cpu;
-		store_relaxed(&region.node[cpu], (uint8_t)((nr_nodes > 1 &&
-			      node == 0 ? cpu : node) % nr_nodes));
 		if (ok)
 			atomic_fetch_or_explicit(&region.used[cpu / 64],
 						 (uint64_t)1 << cpu % 64,
@@ -163,9 +157,26 @@ bool area_open(unsigned int cpu)
 	return likely(is_used(cpu)) || open_area(cpu);
 }
 
+/* Pretended nodes, and lock mode's CPU numbers, go round; real CPUs are asked. */
+static noinline_cold unsigned int learn_node(unsigned int cpu)
+{
+	unsigned int now, node, nr_nodes = arena_nr_nodes();
+
+	if (nr_nodes == 1 || !arena_real_nodes() || hot.lock_cpus) {
+		node = cpu % nr_nodes;
+	} else if (!os_getcpu(&now, &node) || node >= nr_nodes || now != cpu) {
+		/* Migrated meanwhile: another time. */
+		return 0;
+	}
+	store_relaxed(&region.node[cpu], (uint8_t)(node + 1));
+	return node;
+}
+
 unsigned int cpu_node(unsigned int cpu)
 {
-	return load_relaxed(&region.node[cpu]);
+	unsigned int known = load_relaxed(&region.node[cpu]);
+
+	return likely(known) ? known - 1 : learn_node(cpu);
 }
 
 int pcpu_next_used(unsigned int cpu)

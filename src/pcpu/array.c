@@ -13,6 +13,7 @@
 /* Bytes that an array and a depot may hold back, and objects. */
 #define ARRAY_BYTES	((size_t)64 << 10)
 #define ARRAY_MIN	4u
+#define ARRAY_MAX_STRIDE ((uint32_t)256 << 10)
 #define ARRAY_MAX	256u
 #define DEPOT_BYTES	((size_t)256 << 10)
 #define DEPOT_MAX	640u
@@ -32,7 +33,8 @@ static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)
 		return 0;
 	if (wanted != PCPU_DEFAULT_CAPACITY)
 		return min(wanted, (uint32_t)SLOT_MAX_OBJS);
-	return max(fit, ARRAY_MIN);
+	/* Of really large objects a CPU keeps none. */
+	return pool->stride > ARRAY_MAX_STRIDE ? 0 : max(fit, ARRAY_MIN);
 }
 
 bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,

@@ -7,8 +7,9 @@
 
 /*
  * The state word: index of the first free object (16 bits), objects in use
- * (16 bits), frozen (1 bit), generation (31 bits). The generation changes with
- * every change, so a compare-and-swap can't take an old list for the new one.
+ * (16 bits), frozen (1 bit), generation (31 bits). The generation changes
+ * whenever the list does, so a compare-and-swap can't take an old list for the
+ * new one; it goes on when the record serves another slab.
  */
 #define LINK_NONE	0xffffu
 #define STATE_FROZEN	((uint64_t)1 << 32)
