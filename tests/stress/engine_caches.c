@@ -194,8 +194,8 @@ void engine_close(struct engine *e)
 	CHECK(total.objects == 0, "kmalloc caches: expected no objects, found %llu",
 	      (unsigned long long)total.objects);
 	stress_note("calls %llu, objects %llu, NULL %llu, aborted sequences %llu",
-		    (unsigned long long)e->calls, (unsigned long long)total.allocated, (unsigned long long)e->nulls,
-		    (unsigned long long)total.aborted);
+		    (unsigned long long)e->calls, (unsigned long long)total.allocated,
+		    (unsigned long long)e->nulls, (unsigned long long)total.aborted);
 	CHECK(e->nulls || !e->cfg.must_fail, "expected to run out of memory, never did");
 	for (unsigned int i = 0; i < e->nr_kinds && !e->cfg.unreachable; i++)
 		if (e->kind[i].cache)
