@@ -200,7 +200,8 @@ size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 /*
  * Racy, and right all the same: @obj is the caller's, so nobody else may have
  * put it there since, and a pointer read from the array was free when the word
- * was read.
+ * was read. Who drains the array lowers the word before any object can become
+ * the caller's again.
  */
 bool pcpu_top_is(struct pcpu_array *a, const void *obj)
 {

@@ -56,8 +56,12 @@ static void empty_slot(struct pcpu_array *a, struct pcpu_slot *slot)
 	uint64_t nr = word & SLOT_COUNT_MASK;
 
 	if (nr) {
-		slab_give(cpu, true, a->pool, nr, slot->objs);
+		/*
+		 * First, as they may be handed out while the rest is given, and
+		 * must not be found here then. Pairs with pcpu_top_is().
+		 */
 		store_relaxed(&slot->word, word - nr);
+		slab_give(cpu, true, a->pool, nr, slot->objs);
 		stat_add(cpu, STAT_sheaf_flush, nr);
 		stat_inc(cpu, STAT_cpuslab_flush);
 	}
