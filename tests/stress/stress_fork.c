@@ -223,6 +223,79 @@ static void children_can_allocate_with_debugging(void)
 	with_threads(fork_often, FORKERS);
 }
 
+/*
+ * While a process forks, its other threads go on; what they free on one CPU and
+ * allocate on another must not be free twice in the child, which copies the
+ * memory page by page. Fast paths only: one cache, and arrays that never fill.
+ */
+
+#define PASSED 64	/* places in which objects change hands */
+
+static struct {
+	struct kmem_cache *cache;
+	_Atomic(uintptr_t) place[PASSED];
+} pass;
+
+static void *pass_around(void *arg)
+{
+	struct rng rng = { .state = stress_seed() ^ (uintptr_t)arg };
+
+	cpu_pin(cpu_number((unsigned int)(uintptr_t)arg % cpu_count()));
+	while (!state.stop) {
+		void *p = kmem_cache_alloc(pass.cache, GFP_KERNEL);
+		_Atomic(uintptr_t) *place = &pass.place[rng_below(&rng, PASSED)];
+
+		CHECK(p, "expected memory, found NULL");
+		p = (void *)atomic_exchange(place, (uintptr_t)p);
+		kmem_cache_free(pass.cache, p);
+	}
+	return NULL;
+}
+
+/* Every free object of the cache, once. */
+static void check_free_objects(void)
+{
+	enum { MANY = 3000 };
+	static void *p[MANY];
+	int nr = MANY;
+
+	/* All arrays back to the slabs, which notice what they have already. */
+	kmem_cache_shrink(pass.cache);
+	CHECK(kmem_cache_alloc_bulk(pass.cache, GFP_KERNEL, MANY, p) == nr,
+	      "child: expected %d objects", MANY);
+	for (int i = 0; i < nr; i++)
+		CHECK(shadow_claim(p[i], 64), "child: object %p is free twice", p[i]);
+	for (int i = 0; i < PASSED; i++)
+		CHECK(!pass.place[i] || shadow_claim((void *)pass.place[i], 64),
+		      "child: object %p is free, and still in its place", (void *)pass.place[i]);
+	_exit(0);
+}
+
+static void children_find_no_object_free_twice(void)
+{
+	pthread_t thread[4];
+
+	pass.cache = kmem_cache_create("pass", 64, 0, SLAB_NO_MERGE, NULL);
+	CHECK(pass.cache, "expected a cache, found NULL");
+	state.amount = stress_amount(400, 10000);
+	for (uintptr_t i = 0; i < NR_OF(thread); i++)
+		thread[i] = stress_pthread_create(pass_around, (void *)i);
+	while (!stress_done(state.forks++, state.amount)) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			check_free_objects();
+		CHECK(pid > 0, "fork: %s", strerror(errno));
+		reap(pid, "child");
+	}
+	state.stop = true;
+	for (size_t i = 0; i < NR_OF(thread); i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < PASSED; i++)
+		kmem_cache_free(pass.cache, (void *)pass.place[i]);
+	kmem_cache_destroy(pass.cache);
+}
+
 /* A3: handlers of others, three older than the library, three younger. */
 
 static _Atomic(bool) handlers_work;
@@ -538,6 +611,8 @@ static const struct stress_case cases[] = {
 	{ .name = "children_can_allocate", .run = children_can_allocate, .timeout_s = 150 },
 	{ .name = "children_can_allocate_with_debugging",
 	  .run = children_can_allocate_with_debugging, .timeout_s = 150, .env = debugging },
+	{ .name = "children_find_no_object_free_twice",
+	  .run = children_find_no_object_free_twice, .timeout_s = 100 },
 	{ .name = "atfork_handlers_can_allocate", .run = atfork_handlers_can_allocate,
 	  .timeout_s = 100 },
 	{ .name = "children_may_return_from_main", .run = children_may_return_from_main,
