@@ -48,7 +48,7 @@ bool cache_reclaim(gfp_t flags, unsigned int *tries)
 /* A signal handler that interrupted a slow path. */
 static void *alloc_in_handler(struct kmem_cache *s)
 {
-	void *obj = reserve_take(s->pool.object_size, s->pool.align);
+	void *obj = reserve_take(kmem_cache_size(s), s->pool.align);
 
 	if (obj && s->pool.ctor)
 		s->pool.ctor(obj);
@@ -146,7 +146,7 @@ noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node
 	} while (!obj && cache_reclaim(flags, &tries));
 	slab_caller_end(&caller, &s->pool);
 	if (!obj)
-		cache_warn_oom(s->name, s->pool.object_size, flags);
+		cache_warn_oom(s->name, kmem_cache_size(s), flags);
 out:
 	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
 }
@@ -235,7 +235,7 @@ static bool alloc_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs
 	} while (!ok && cache_reclaim(flags, &tries));
 	slab_caller_end(&caller, &s->pool);
 	if (!ok)
-		cache_warn_oom(s->name, nr * s->pool.object_size, flags);
+		cache_warn_oom(s->name, nr * kmem_cache_size(s), flags);
 	return ok;
 }
 

@@ -28,7 +28,7 @@ struct kmem_cache {
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */
 	bool mergeable;			/* [C] */
-	uint32_t refcount;		/* [L] 1 + aliases */
+	_Atomic(uint32_t) refcount;	/* [L] 1 + aliases; statistics just look */
 	uint32_t pins;			/* [L] who looks at it: see cache_next() */
 	struct pcpu_array array;
 	struct slab_pool pool;

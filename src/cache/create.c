@@ -145,12 +145,9 @@ static bool add_alias_locked(struct kmem_cache *s, const struct request *r)
 	alias->next = load_relaxed(&s->aliases);
 	/* Release: pairs with who lists the names without the lock. */
 	store_release(&s->aliases, alias);
-	s->refcount++;
+	store_relaxed(&s->refcount, load_relaxed(&s->refcount) + 1);
 	if (r->size > load_relaxed(&s->object_size))
 		store_relaxed(&s->object_size, r->size);
-	s->pool.object_size = max(s->pool.object_size, r->size);
-	s->pool.inuse = max(s->pool.inuse,
-			    (uint32_t)round_up(r->size, sizeof(void *)));
 	return true;
 }
 
@@ -204,7 +201,7 @@ static struct kmem_cache *make_cache(const struct request *r)
 	s->useroffset = r->args.useroffset;
 	s->usersize = r->args.usersize;
 	s->mergeable = mergeable(r);
-	s->refcount = 1;
+	store_relaxed(&s->refcount, 1);
 	return s;
 
 fini_pool:
@@ -378,13 +375,13 @@ enum cache_drop cache_drop_reference(struct kmem_cache *s)
 	enum cache_drop result = CACHE_LAST;
 
 	lock_take(&list_lock);
-	if (s->refcount > 1) {
-		s->refcount--;
+	if (load_relaxed(&s->refcount) > 1) {
+		store_relaxed(&s->refcount, load_relaxed(&s->refcount) - 1);
 		result = CACHE_SHARED;
 	} else if (s->pins) {
 		result = CACHE_PINNED;
 	} else {
-		s->refcount = 0;
+		store_relaxed(&s->refcount, 0);
 		list_del(&s->link);
 	}
 	lock_drop(&list_lock);

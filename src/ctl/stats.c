@@ -20,13 +20,15 @@ static void read_pool(struct kmem_cache *s, struct kmem_cache_stats *out)
 {
 	struct slab_pool *pool = &s->pool;
 	unsigned int node;
+	uint32_t refs;
 
 	out->object_size = load_relaxed(&s->object_size);
 	out->slab_size = pool->stride;
 	out->align = pool->align;
 	out->order = ilog2_up(pool->nr_pages);
 	out->objs_per_slab = pool->nr_objs;
-	out->aliases = s->refcount ? s->refcount - 1 : 0;
+	refs = load_relaxed(&s->refcount);
+	out->aliases = refs ? refs - 1 : 0;
 	out->sheaf_capacity = s->array.capacity;
 	out->min_partial = pool->min_partial;
 	out->cpu_partial = pool->cpu_partial;

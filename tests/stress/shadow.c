@@ -65,12 +65,12 @@ static void *map_table(size_t bytes, bool *from_reserve)
 
 /*
  * The table that @slot points to; made if there is none. Its content is zero
- * bits whoever makes it, and it is never freed, so that a consume-ordered load
- * is enough; relaxed gives that through the address dependency.
+ * bits whoever makes it, and it is never freed. Acquire, for ThreadSanitizer,
+ * which doesn't know address dependencies.
  */
 static void *table_of(_Atomic(uintptr_t) *slot, size_t bytes)
 {
-	uintptr_t table = atomic_load_explicit(slot, memory_order_relaxed);
+	uintptr_t table = atomic_load_explicit(slot, memory_order_acquire);
 	uintptr_t none = 0;
 	bool from_reserve;
 	void *map;
@@ -79,7 +79,7 @@ static void *table_of(_Atomic(uintptr_t) *slot, size_t bytes)
 		return (void *)table;
 	map = map_table(bytes, &from_reserve);
 	if (atomic_compare_exchange_strong_explicit(slot, &none, (uintptr_t)map,
-			memory_order_relaxed, memory_order_relaxed))
+			memory_order_acq_rel, memory_order_acquire))
 		return map;
 	if (!from_reserve)
 		munmap(map, bytes);
