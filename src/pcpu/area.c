@@ -14,15 +14,16 @@
 /* CPUs of lock mode where address space is scarce. */
 #define FEW_CPUS	4u
 
-struct slot_range {
-	struct slot_range *next;
-	uint32_t offset, size;
+/* In the shared area, where a free slot's figures were: nothing to allocate. */
+struct slot_note {
+	uint32_t next;		/* offset of the next free slot; 0: none */
+	uint32_t size;		/* never 0 */
 };
 
 static struct {
 	struct lock lock;	/* Protects all below; rank: pcpu. */
 	uint32_t next_slot;	/* offsets from here on were never given out */
-	struct slot_range *free;
+	uint32_t free;		/* offset of the first free slot, linked by notes */
 	unsigned int nr_cpus;	/* [C] areas there are */
 	char mode[96];		/* [C] */
 	/* CPUs whose areas are writable; bits are only ever set. */
@@ -191,30 +192,38 @@ int pcpu_next_used(unsigned int cpu)
 	return -1;
 }
 
+static struct slot_note *note_of(uint32_t offset)
+{
+	return (struct slot_note *)slab_cpu_of(pcpu_shared(offset));
+}
+
+/* A free slot of exactly this size; 0 if there is none. */
+static uint32_t take_free_locked(uint32_t size)
+{
+	uint32_t *link = &region.free, offset;
+
+	while (*link && note_of(*link)->size != size)
+		link = &note_of(*link)->next;
+	offset = *link;
+	if (offset) {
+		*link = note_of(offset)->next;
+		memset(note_of(offset), 0, sizeof(struct slot_note));
+	}
+	return offset;
+}
+
 uint32_t slot_take(size_t size)
 {
-	struct slot_range **link, *found = NULL;
-	uint32_t offset = 0;
+	uint32_t offset;
 
 	size = round_up(size, PCPU_SLOT_ALIGN);
 	lock_take(&region.lock);
-	for (link = &region.free; *link && !found; ) {
-		if ((*link)->size == size) {
-			found = *link;
-			*link = found->next;
-		} else {
-			link = &(*link)->next;
-		}
-	}
-	if (found) {
-		offset = found->offset;
-	} else if (region.next_slot + size + REGION_PAD <= PCPU_AREA_SIZE) {
+	offset = take_free_locked((uint32_t)size);
+	if (!offset && region.next_slot + size + REGION_PAD <= PCPU_AREA_SIZE) {
 		offset = region.next_slot + sizeof(struct slab_cpu);
 		region.next_slot += (uint32_t)size;
 	}
 	lock_drop(&region.lock);
-	if (found)
-		meta_give(found, sizeof(*found));
 	return offset;
 }
 
@@ -225,20 +234,15 @@ static void wipe(struct pcpu_slot *slot, size_t size)
 
 void slot_give(uint32_t offset, size_t size)
 {
-	struct slot_range *range = meta_take(sizeof(*range));
 	int cpu = -1;
 
 	size = round_up(size, PCPU_SLOT_ALIGN);
 	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
 		wipe(pcpu_slot(offset, (unsigned int)cpu), size);
 	wipe(pcpu_shared(offset), size);
-	/* Without memory for the note the number is lost, and nothing else. */
-	if (!range)
-		return;
-	range->offset = offset;
-	range->size = (uint32_t)size;
 	lock_take(&region.lock);
-	range->next = region.free;
-	region.free = range;
+	note_of(offset)->next = region.free;
+	note_of(offset)->size = (uint32_t)size;
+	region.free = offset;
 	lock_drop(&region.lock);
 }

@@ -115,6 +115,26 @@ static void sum_cpu(struct slab_cpu *cpu, struct pcpu_sum *sum)
 	sum->cpu_slabs += load_relaxed(&cpu->nr_partial);
 }
 
+/*
+ * Under the CPU's lock, so that a drain by the housekeeper or by reclaim is seen
+ * whole: a program at rest shall find exact figures. A slot that was never
+ * opened is not drained, and not written to.
+ */
+static uint64_t sum_slot(struct pcpu_slot *slot, struct pcpu_sum *sum)
+{
+	struct slab_cpu *sc = slab_cpu_of(slot);
+	bool opened = load_relaxed(&slot->bounds) != 0;
+	uint64_t word;
+
+	if (opened)
+		lock_take(&sc->lock);
+	word = load_relaxed(&slot->word);
+	sum_cpu(sc, sum);
+	if (opened)
+		lock_drop(&sc->lock);
+	return word;
+}
+
 void pcpu_sum(struct pcpu_array *a, struct pcpu_sum *sum)
 {
 	struct slab_cpu *shared = slab_cpu_of(pcpu_shared(a->slot));
@@ -126,10 +146,9 @@ void pcpu_sum(struct pcpu_array *a, struct pcpu_sum *sum)
 		sum->stats[i] = 0;
 	sum->cpu_slabs = 0;
 	while (a->slot && (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
-		struct pcpu_slot *slot = pcpu_slot(a->slot, (unsigned int)cpu);
-		uint64_t word = load_relaxed(&slot->word);
+		uint64_t word = sum_slot(pcpu_slot(a->slot, (unsigned int)cpu),
+					 sum);
 
-		sum_cpu(slab_cpu_of(slot), sum);
 		allocs += word >> SLOT_COUNT_BITS;
 		cached += word & SLOT_COUNT_MASK;
 	}
