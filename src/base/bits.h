@@ -36,9 +36,4 @@ static inline unsigned int ilog2_up(size_t n)
 	return n == 1 ? 0 : ilog2(n - 1) + 1;
 }
 
-static inline size_t round_up_pow2(size_t n)
-{
-	return (size_t)1 << ilog2_up(n);
-}
-
 #endif /* BASE_BITS_H */

@@ -69,7 +69,6 @@ void cache_age_all(void)
 }
 
 struct remaining {
-	struct kmem_cache *s;
 	uint64_t nr;
 	void *first[NAMED_OBJECTS];
 };
@@ -86,7 +85,7 @@ static bool note_object(void *obj, void *arg)
 
 static void report_remaining(struct kmem_cache *s)
 {
-	struct remaining r = { .s = s };
+	struct remaining r = { .nr = 0 };
 	char text[NAMED_OBJECTS * 20 + 1];
 	size_t len = 0, i;
 

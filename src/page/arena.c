@@ -28,7 +28,6 @@ struct arena_node {
 	struct list_head free[NR_ORDERS]; /* dirty blocks first */
 	size_t dirty_pages;
 	size_t low_dirty;	/* least of dirty_pages since the last purge */
-	_Atomic(size_t) taken_pages;
 };
 
 static struct arena_node nodes[MAX_NODES];
@@ -232,8 +231,6 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 		page = take_run(nr_pages, order, node, zeroed);
 	else
 		page = take_chunks(nr_pages, align, node);
-	if (page)
-		add_relaxed(&nodes[node].taken_pages, nr_pages);
 	return page;
 }
 
@@ -249,7 +246,6 @@ void arena_give(struct page *page)
 	size_t index = page_index(page);
 	size_t nr_pages = page->head.nr_pages;
 
-	sub_relaxed(&node->taken_pages, nr_pages);
 	if (is_big(page)) {
 		page->head.state = PAGE_INSIDE;
 		chunks_give((uint32_t)(index >> CHUNK_ORDER),
@@ -305,7 +301,6 @@ static bool resize_big(struct page *page, size_t nr_pages)
 			    min(old_pages, new << CHUNK_ORDER) - needed);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	page->head.order = (uint8_t)ilog2_up(nr_pages);
-	add_relaxed(&nodes[page->head.node].taken_pages, nr_pages - old_pages);
 	return true;
 }
 
@@ -325,7 +320,6 @@ bool arena_resize(struct page *page, size_t nr_pages)
 	page->head.nr_pages = (uint32_t)nr_pages;
 	free_range(node, index + nr_pages, index + old_pages, true);
 	lock_drop(&node->lock);
-	sub_relaxed(&node->taken_pages, old_pages - nr_pages);
 	return true;
 }
 
@@ -443,27 +437,4 @@ size_t arena_resident(void)
 size_t arena_end(void)
 {
 	return (size_t)chunks_end() << CHUNK_ORDER;
-}
-
-size_t arena_taken_pages(void)
-{
-	size_t pages = 0;
-	unsigned int node;
-
-	for (node = 0; node < nr_nodes; node++)
-		pages += load_relaxed(&nodes[node].taken_pages);
-	return pages;
-}
-
-size_t arena_dirty_pages(void)
-{
-	size_t pages = 0;
-	unsigned int node;
-
-	for (node = 0; node < nr_nodes; node++) {
-		lock_take(&nodes[node].lock);
-		pages += nodes[node].dirty_pages;
-		lock_drop(&nodes[node].lock);
-	}
-	return pages;
 }

@@ -134,10 +134,6 @@ bool arena_move(struct page *from, struct page *to, size_t nr_pages);
 size_t arena_purge(bool all);
 /* Bytes resident, by asking the system. */
 size_t arena_resident(void);
-/* Pages taken, for who decides when to purge. */
-size_t arena_taken_pages(void);
-/* Free pages that are not known to be zero. */
-size_t arena_dirty_pages(void);
 
 /* Pages from the arena's start on that were ever handed out. */
 size_t arena_end(void);
