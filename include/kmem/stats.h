@@ -74,6 +74,27 @@ KMEM_API int kmem_cache_stats(struct kmem_cache *s, struct kmem_cache_stats *out
  */
 KMEM_API void kmem_for_each_cache(bool (*fn)(struct kmem_cache *s, void *arg),
 				  void *arg);
+/* The figures of struct kmem_rcu_stats, in order. */
+#define KMEM_RCU_FIGURES(X)						\
+	X(pending_objects) X(pending_bytes) X(oldest_ns)		\
+	X(pending_slabs) X(queued) X(freed) X(emergency) X(large)	\
+	X(blocks) X(batches) X(grace_periods) X(drains) X(helped)	\
+	X(slabs) X(cached_blocks) X(over_limit) X(limit_waits)
+
+/**
+ * struct kmem_rcu_stats - kfree_rcu in figures; docs/stats.md says what each is
+ * All are numbers but pending_bytes (bytes) and oldest_ns (nanoseconds).
+ */
+struct kmem_rcu_stats {
+#define KMEM_RCU_FIELD(name) uint64_t name;
+	KMEM_RCU_FIGURES(KMEM_RCU_FIELD)
+#undef KMEM_RCU_FIELD
+};
+/** kmem_rcu_stats() - what waits for a grace period, and what did; 0 or -EINVAL */
+KMEM_API int kmem_rcu_stats(struct kmem_rcu_stats *out);
+/** kmem_rcu_name() - name of the RCU in use, "none" before one is set */
+KMEM_API const char *kmem_rcu_name(void);
+
 /** kmem_mode() - "rseq" or "lock: REASON" */
 KMEM_API const char *kmem_mode(void);
 

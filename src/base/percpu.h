@@ -61,6 +61,11 @@ struct pcpu_slot {
  * @arena_pages: pages in it; 0 before start
  * @page_map:	 an entry per page of the arena
  * @pcpu_base:	 CPU 0's area
+ * @rcu_origin:	 where sequences find kfree_rcu's array; that of slot 0, which is
+ *		 closed, before first use, and where each object must be looked
+ *		 at in the slow path
+ * @rcu_checked: it must: options say so, or a debugged cache exists
+ * @lock_cpus:	 lock mode: CPUs that threads spread over; else 0
  *
  * Before start no sequence runs: there are no caches, no size is small enough
  * for kmalloc and no address in the arena.
@@ -73,7 +78,9 @@ struct hot {
 	size_t arena_pages;
 	_Atomic(uint32_t) *page_map;
 	uintptr_t pcpu_base;
-	uint32_t lock_cpus;	/* lock mode: CPUs that threads spread over, else 0 */
+	_Atomic(uintptr_t) rcu_origin;
+	_Atomic(bool) rcu_checked;
+	uint32_t lock_cpus;
 };
 
 extern hidden struct hot hot;

@@ -197,6 +197,16 @@ void slab_give(struct slab_cpu *cpu, bool locked, struct slab_pool *pool,
 /* The slab of @obj and its place there; fatal if it isn't an object's start. */
 struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
 
+/*
+ * SLAB_TYPESAFE_BY_RCU: whoever knows about grace periods (rcu/) takes a chain
+ * of empty slabs, linked by @next, that nobody else can see, and calls
+ * slab_destroy_retired() for it after one. False: no RCU is set, and the slabs
+ * stay the caller's. Inside a section, no lock held.
+ */
+extern hidden bool (*slab_retire_hook)(struct slab *chain);
+/* In a section. */
+void slab_destroy_retired(struct slab *chain);
+
 /* debug.c */
 
 /* The pool remembers how much kmalloc() was asked for. */
