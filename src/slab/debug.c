@@ -286,7 +286,7 @@ static bool spare_locked(struct slab_pool *pool, struct slab_node *n,
 			 struct slab *slab)
 {
 	if (state_in_use(load_relaxed(&slab->state)) ||
-	    load_relaxed(&n->nr_partial) <= pool->min_partial)
+	    !slab_has_spare(pool, n, 1))
 		return false;
 	remove_locked(n, slab);
 	slab->next = NULL;
