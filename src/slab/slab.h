@@ -263,6 +263,21 @@ uint64_t slab_pool_validate(struct slab_pool *pool);
 void slab_debug_print_owner(struct slab_pool *pool, void *obj);
 /* Would slab_give() take @obj? If not it is reported, without a lock. */
 bool slab_debug_accepts(struct slab_pool *pool, const void *obj);
+/**
+ * slab_debug_defer() - an object is going to be freed after a grace period
+ * @pool: a debugged pool
+ * @obj:  of it, as far as the page map says
+ *
+ * Who frees the object is who calls now, between slab_caller_begin() and
+ * slab_caller_end(); giving it later doesn't change that. The object, which
+ * may still be read, stays as it is, and so do its red zones.
+ *
+ * Context: outside sections. A signal handler that interrupted one may call it
+ *	    as well, but then nothing is recorded.
+ * Return:  false: it must not be freed. It isn't a live object, or waits already;
+ *	    that was reported.
+ */
+bool slab_debug_defer(struct slab_pool *pool, void *obj);
 
 /* debug_track.c */
 
@@ -273,7 +288,8 @@ struct slab_track {
 	uintptr_t addrs[SLAB_TRACK_DEPTH];	/* innermost first, ends with 0 */
 	uint64_t when_ns;			/* 0: nothing is known */
 	uint32_t tid;
-	uint32_t cpu;
+	uint16_t cpu;
+	uint8_t deferred;	/* of a free: it waits for a grace period still */
 };
 
 /* On the stack of who enters a section for an object of a debugged pool. */
