@@ -111,6 +111,8 @@ void cache_warn_oom(const char *name, size_t size, gfp_t flags);
 void cache_free_slow(struct kmem_cache *s, void *obj);
 /* Free an object that no section may be entered for: later. */
 void cache_free_deferred(void *obj);
+/* Move the objects that belong to the cache of @offset to the front; how many. */
+size_t cache_gather(size_t nr, void **p, uint32_t offset);
 /* Free what was deferred. In a section. */
 void cache_run_deferred(void);
 
