@@ -34,14 +34,14 @@ static bool slab_is_intact(const struct slab *slab)
 
 static bool retire(struct slab *chain)
 {
-	static struct lock first = LOCK_INIT(RANK_CACHES);
+	static const struct lock first = LOCK_INIT(RANK_CACHES);
 	struct slab *next;
 
 	rcu.calls++;
 	rcu.faults += !section_inside();
-	/* Where ranks are checked this ends the program if any lock is held. */
-	lock_take(&first);
-	lock_drop(&first);
+	/* With -Dchecks=true this ends the program if any lock is held. */
+	lock_check_take(&first, true);
+	lock_check_drop(&first);
 	if (rcu.refuse)
 		return false;
 	for (; chain; chain = next) {
