@@ -91,7 +91,7 @@ struct thing {
 
 static struct kmem_cache *cache;
 static _Atomic(struct thing *) table[SLOTS];
-static _Atomic(bool) stop;
+static _Atomic(bool) stop, sweeping;
 static _Atomic(uint64_t) seen, recycled;
 
 static void construct(void *obj)
@@ -173,8 +173,8 @@ static void look_up(struct rng *r)
 	if (t) {
 		check_type(t);
 		/* So that another one may have it by now. */
-		if (rng_chance(r, 256))
-			usleep(rng_below(r, 3000));
+		if (rng_chance(r, 64))
+			usleep(rng_below(r, 5000));
 		check_type(t);
 		if (get_thing(t)) {
 			use_thing(t, key);
@@ -207,13 +207,28 @@ static void *writer(void *arg)
 	struct rng r = { .state = stress_seed() + (uintptr_t)arg };
 
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-		for (unsigned int i = 0; i < 4 * SLOTS; i++) {
-			uint32_t key = rng_below(&r, SLOTS);
+		uint32_t key = rng_below(&r, SLOTS);
 
+		if (atomic_load_explicit(&sweeping, memory_order_relaxed))
+			usleep(100);
+		else
 			put_thing(atomic_exchange(&table[key], make_thing(key)));
-		}
+	}
+	return NULL;
+}
+
+/* Now and then there is no thing at all, and what can goes back. */
+static void *sweeper(void *arg)
+{
+	struct rng r = { .state = stress_seed() + (uintptr_t)arg };
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		usleep(rng_below(&r, 40000));
+		atomic_store(&sweeping, true);
 		clear_table();
 		kmem_cache_shrink(cache);
+		usleep(rng_below(&r, 5000));
+		atomic_store(&sweeping, false);
 	}
 	return NULL;
 }
@@ -281,8 +296,7 @@ static void look_while_all_changes(slab_flags_t flags, bool ctor)
 	for (; nr < 2 * half; nr++)
 		threads[nr] = stress_pthread_create(nr % 2 ? writer : scribbler,
 						    (void *)(uintptr_t)nr);
-	threads[nr] = stress_pthread_create(writer, (void *)(uintptr_t)nr);
-	nr++;
+	threads[nr++] = stress_pthread_create(sweeper, NULL);
 	threads[nr++] = stress_pthread_create(scribbler, NULL);
 	sleep_ms(1000 * stress_seconds(3, 60));
 	atomic_store(&stop, true);
