@@ -414,7 +414,7 @@ static void destroying_waits_for_readers(void)
 	pthread_t thread, other, late;
 
 	other = stress_pthread_create(scribbler, NULL);
-	for (uint64_t i = 0; i < stress_amount(30, 1000); i++) {
+	for (uint64_t i = 0; i < stress_amount(20, 1000); i++) {
 		make_cache(i % 2 ? DEBUG : 0, i % 4 < 2);
 		thread = start_holder();
 		clear_table();
@@ -475,7 +475,7 @@ static const struct stress_case cases[] = {
 	{ .name = "slabs_go_back_when_the_last_reader_has_left",
 	  .run = slabs_go_back_when_the_last_reader_has_left, .timeout_s = 60 },
 	{ .name = "destroying_waits_for_readers",
-	  .run = destroying_waits_for_readers, .timeout_s = 60 },
+	  .run = destroying_waits_for_readers, .timeout_s = 120 },
 	{ .name = "waiting_slabs_go_back_in_a_child_too",
 	  .run = waiting_slabs_go_back_in_a_child_too, .timeout_s = 60 },
 };
