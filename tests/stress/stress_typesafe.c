@@ -62,11 +62,12 @@ static int read_ongoing(void)
 }
 
 /* The other threads are not in the child, nor are their sections. */
-static void fork_child(void)
+static bool fork_child(void)
 {
 	for (unsigned int i = 0; i < MAX_THREADS; i++)
 		if (i != my_reader)
 			atomic_store(&readers[i].entered, 0);
+	return true;
 }
 
 static const struct kmem_rcu_ops own_rcu = {
