@@ -26,6 +26,9 @@ struct rcu_options {
 };
 extern hidden struct rcu_options rcu_options;
 
+/* At start: slabs and caches know of RCU from here on. */
+void rcu_set_hooks(void);
+
 /*
  * ctl's thread. When there is work and no thread attends to it, one is asked
  * for with section_request(). All of these: outside sections.
