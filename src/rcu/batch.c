@@ -63,7 +63,9 @@ bool rcu_free_one(void)
 	if (!block)
 		return false;
 	nr = block->nr;
-	if (block->offset)
+	/* A slab that isn't there any more: freed twice, which kfree() reports. */
+	if (block->offset &&
+	    (page_entry(block->objs[0]) & ENTRY_OFFSET) == block->offset)
 		free_same(nr, block->objs);
 	else
 		free_mixed(nr, block->objs);
