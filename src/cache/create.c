@@ -178,7 +178,7 @@ static uint32_t capacity_of(const struct request *r)
 
 /*
  * What kfree_rcu() is given of a debugged cache has to be looked at, so its fast
- * path ends here for good. Sequentially consistent (O16): whoever opens it stores
+ * path ends here for good. Sequentially consistent (O15): whoever opens it stores
  * the origin first, then looks at rcu_checked.
  */
 static void close_rcu_path(void)

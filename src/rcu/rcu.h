@@ -38,8 +38,8 @@ void rcu_set_hooks(void);
 bool rcu_needs_thread(void);
 /* A thread is about to start that will work and wait; or could not be. */
 void rcu_attend(bool there);
-/* The calling thread stops attending. False: no, there is work, unless @at_once. */
-bool rcu_leave(bool at_once);
+/* The calling thread stops attending. False: no, there is work. */
+bool rcu_leave(void);
 /* Do what is due; waits for grace periods. True if there was anything. */
 bool rcu_work(void);
 /* Until there may be work, or @until (os_now_ns()). */
