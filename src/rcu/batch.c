@@ -74,8 +74,12 @@ bool rcu_free_one(void)
 		rcu_block_give(block);
 		section_leave();
 	}
-	/* Who waits for this to be 0 has the role. */
-	if (atomic_fetch_sub(&rcu.helping, 1) == 1)
+	/*
+	 * Sequentially consistent, as in wait_for_helpers(): either the role is
+	 * seen to wait, or it sees that nobody is helping.
+	 */
+	if (atomic_fetch_sub(&rcu.helping, 1) == 1 &&
+	    atomic_load(&rcu.awaits_helpers))
 		futex_wake(&rcu.helping, 1);
 	return true;
 }
@@ -275,8 +279,10 @@ static void wait_for_helpers(void)
 {
 	uint32_t helping;
 
+	atomic_store(&rcu.awaits_helpers, 1);
 	while ((helping = atomic_load(&rcu.helping)))
 		futex_wait(&rcu.helping, helping);
+	atomic_store(&rcu.awaits_helpers, 0);
 }
 
 static void finish(const struct turn *turn)
