@@ -101,13 +101,17 @@ static uint64_t ready_bytes(void)
 }
 
 /*
- * Leave some ready blocks until the next turn: whoever queued them goes on, most
- * likely, and frees one for each that he queues. What he frees lands in the
- * array that he allocates from.
+ * Leave some ready blocks as long as they get fewer: whoever queued them goes on,
+ * and frees one for each that he queues. What he frees lands in the array that he
+ * allocates from, while what the role frees has to go to slabs.
  */
 static void free_surplus(void)
 {
-	while (ready_bytes() > READY_BYTES && rcu_free_one())
+	uint64_t helped = load_relaxed(&rcu.helped);
+	bool busy = helped != rcu.helped_before;
+
+	rcu.helped_before = helped;
+	while (ready_bytes() > (busy ? READY_BYTES : 0) && rcu_free_one())
 		;
 }
 
@@ -318,8 +322,6 @@ bool rcu_work_locked(void)
 
 	while (next_turn(&turn)) {
 		worked = true;
-		/* What nobody freed since the last turn. */
-		free_all();
 		free_links();
 		if (turn.any) {
 			if (!rcu_grace_period()) {
@@ -329,12 +331,11 @@ bool rcu_work_locked(void)
 			make_ready();
 			free_links();
 		}
+		free_surplus();
 		if (turn.drained) {
 			free_all();
 			/* What helpers hold was ready before this turn's end. */
 			wait_for_helpers();
-		} else {
-			free_surplus();
 		}
 		finish(&turn);
 	}

@@ -103,6 +103,7 @@ struct rcu {
 	_Atomic(uint32_t) in_gp;	/* the role is inside ops->synchronize() */
 	_Atomic(uint32_t) forks;	/* threads between their fork handlers */
 	bool worker_started;		/* [R] by ops->worker_start() */
+	uint64_t helped_before;		/* [R] @helped at the turn before */
 	_Atomic(bool) orphan;		/* the RCU is unusable in this child */
 
 	_Atomic(const struct kmem_rcu_ops *) ops;

@@ -20,7 +20,7 @@
 /* Full blocks wait for no more once there are so many. */
 #define GATHER_BLOCKS	64u
 /* Ready blocks from which on a caller frees two for each that it queues. */
-#define HELP_TWICE	32u
+#define HELP_TWICE	256u
 /* Queued blocks from which on the worker is given way. */
 #define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4
