@@ -71,7 +71,9 @@ static void pending_objects_are_counted_exactly(void **state)
 		assert_int_equal(st.pending_objects, nr);
 		assert_int_equal(st.queued - before.queued, nr);
 		assert_int_equal(st.freed, before.freed);
-		assert_int_equal(st.pending_bytes, nr * size);
+		/* The RCU's own callbacks are not counted by size. */
+		if (rcu_is_batched())
+			assert_int_equal(st.pending_bytes, nr * size);
 		gate_release(section);
 		kvfree_rcu_barrier();
 		st = rcu_stats();
@@ -89,6 +91,11 @@ static void objects_of_many_sizes_are_counted_by_their_bytes(void **state)
 	uint64_t bytes = 0;
 
 	(void)state;
+	if (!rcu_is_batched()) {
+		/* What has no head would wait here. */
+		gate_release(section);
+		skip();
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (int j = 0; j < 10; j++) {
 			void *p = kmalloc(sizes[i], GFP_KERNEL);
