@@ -33,6 +33,18 @@ void futex_wait_ms(_Atomic(uint32_t) *word, uint32_t seen, unsigned int ms)
 	errno = saved;
 }
 
+/* CLOCK_MONOTONIC, which is what os_now_ns() reads. */
+void futex_wait_until(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until)
+{
+	struct timespec t = { (time_t)(until / 1000000000u),
+			      (long)(until % 1000000000u) };
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen,
+		until == UINT64_MAX ? NULL : &t, NULL, FUTEX_BITSET_MATCH_ANY);
+	errno = saved;
+}
+
 void futex_wake(_Atomic(uint32_t) *word, int nr)
 {
 	int saved = errno;

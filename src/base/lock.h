@@ -23,6 +23,7 @@ enum lock_rank {
 	RANK_NODE,		/* one cache on one node: partial slabs */
 	RANK_ARENA,		/* one node: free page runs */
 	RANK_CHUNKS,		/* free chunks of the address range */
+	RANK_RCU,		/* what waits for a grace period */
 	RANK_META,		/* metadata memory */
 	RANK_REPORT,		/* lines of one report */
 };

@@ -35,6 +35,7 @@ struct kmem_cache {
 	struct list_head link;		/* [L] oldest first */
 	_Atomic(struct cache_alias *) aliases; /* [L] newest first; only grows */
 	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
+	_Atomic(uint64_t) rcu_pending;	/* objects that wait for a grace period */
 	char *name;			/* [C] */
 };
 
@@ -98,6 +99,8 @@ void cache_warn_oom(const char *name, size_t size, gfp_t flags);
 void cache_free_slow(struct kmem_cache *s, void *obj);
 /* Free an object that no section may be entered for: later. */
 void cache_free_deferred(void *obj);
+/* Move the objects that belong to the cache of @offset to the front; how many. */
+size_t cache_gather(size_t nr, void **p, uint32_t offset);
 /* Free what was deferred. In a section. */
 void cache_run_deferred(void);
 

@@ -231,8 +231,7 @@ static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)
 		free_bulk_slow(s, nr - put, p);
 }
 
-/* Move the objects that belong to the cache of @offset to the front. */
-static size_t gather(size_t nr, void **p, uint32_t offset)
+size_t cache_gather(size_t nr, void **p, uint32_t offset)
 {
 	size_t i, found = 0;
 
@@ -260,7 +259,7 @@ static void free_bulk_mixed(size_t nr, void **p)
 			nr--;
 			continue;
 		}
-		found = gather(nr, p, entry & ENTRY_OFFSET);
+		found = cache_gather(nr, p, entry & ENTRY_OFFSET);
 		free_bulk_one(cache_of(p[0], entry), found, p);
 		p += found;
 		nr -= found;

@@ -5,7 +5,7 @@
 #ifndef CTL_CTL_H
 #define CTL_CTL_H
 
-#include "kmalloc/kmalloc.h"
+#include "rcu/rcu.h"
 
 /* Values of the options; constant once the library has started. */
 struct options {
@@ -15,6 +15,12 @@ struct options {
 	unsigned int array;
 	unsigned int fake_cpus;
 	unsigned int fake_numa;
+	bool kfree_rcu_bulk;
+	bool kfree_rcu_batch;
+	unsigned int rcu_min_cached_objs;
+	unsigned int rcu_delay_page_cache_fill_msec;
+	unsigned int kfree_rcu_drain_msec;
+	size_t kfree_rcu_max_pending;
 	char slab_debug[256];
 	char failslab[64];
 };
@@ -34,7 +40,7 @@ void fork_register(void);
 
 /* trim.c */
 
-/* Start the housekeeper, if none is running. Outside sections. */
+/* Start the housekeeper, if it is needed and none is running. Outside sections. */
 void housekeeper_start(void);
 void housekeeper_child(void);
 

@@ -13,12 +13,16 @@
 
 static void prepare(void)
 {
+	rcu_fork_begin();
 	section_close_gate();
+	rcu_fork_prepare();
 }
 
 static void parent(void)
 {
+	rcu_fork_parent();
 	section_open_gate();
+	rcu_fork_end();
 }
 
 static void child(void)

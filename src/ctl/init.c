@@ -44,6 +44,14 @@ static void start(void)
 	if (options.slab_debug[0])
 		cache_options.debug_flags = options_debug_flags;
 	cache_options.keep_order = options_keep_order();
+	rcu_options = (struct rcu_options) {
+		.bulk = options.kfree_rcu_bulk,
+		.batch = options.kfree_rcu_batch,
+		.min_cached = options.rcu_min_cached_objs,
+		.refill_ms = options.rcu_delay_page_cache_fill_msec,
+		.drain_ms = options.kfree_rcu_drain_msec,
+		.max_pending = options.kfree_rcu_max_pending,
+	};
 }
 
 static void wait_for_other(uint32_t self)

@@ -18,9 +18,14 @@ hidden struct options options = {
 	.cpu_partial = true,
 	.housekeeper = true,
 	.array = PCPU_DEFAULT_CAPACITY,
+	.kfree_rcu_bulk = true,
+	.kfree_rcu_batch = true,
+	.rcu_min_cached_objs = 5,
+	.rcu_delay_page_cache_fill_msec = 5000,
+	.kfree_rcu_drain_msec = 5000,
 };
 
-enum option_type { OPT_BOOL, OPT_NUMBER, OPT_DEBUG, OPT_FAILSLAB };
+enum option_type { OPT_BOOL, OPT_NUMBER, OPT_SIZE, OPT_DEBUG, OPT_FAILSLAB };
 
 struct option {
 	const char *name;
@@ -43,6 +48,19 @@ static const struct option table[] = {
 	  "pretend so many possible CPUs" },
 	{ "housekeeper", OPT_BOOL, &options.housekeeper, 0,
 	  "0: give no memory back by itself" },
+	{ "kfree_rcu_bulk", OPT_BOOL, &options.kfree_rcu_bulk, 0,
+	  "0: kfree_rcu() frees one by one, through rcu_heads" },
+	{ "kfree_rcu_batch", OPT_BOOL, &options.kfree_rcu_batch, 0,
+	  "0: kfree_rcu() gives each object to the RCU's call_rcu()" },
+	{ "rcu_min_cached_objs", OPT_NUMBER, &options.rcu_min_cached_objs, 1024,
+	  "pages of pointers kept in reserve per CPU" },
+	{ "rcu_delay_page_cache_fill_msec", OPT_NUMBER,
+	  &options.rcu_delay_page_cache_fill_msec, 100000,
+	  "milliseconds until that is refilled after memory was short" },
+	{ "kfree_rcu_drain_msec", OPT_NUMBER, &options.kfree_rcu_drain_msec,
+	  100000, "milliseconds until a page of pointers is freed that isn't full" },
+	{ "kfree_rcu_max_pending", OPT_SIZE, &options.kfree_rcu_max_pending, 0,
+	  "bytes that may wait for a grace period; 0: any; K, M, G" },
 	{ "slab_debug", OPT_DEBUG, options.slab_debug, sizeof(options.slab_debug),
 	  "as the kernel's: <letters>[,cache...][;...]" },
 	{ "failslab", OPT_FAILSLAB, options.failslab, sizeof(options.failslab),
@@ -71,6 +89,37 @@ static bool parse_bool(const char *text, bool *value)
 	if ((text[0] != '0' && text[0] != '1') || text[1])
 		return false;
 	*value = text[0] == '1';
+	return true;
+}
+
+static unsigned int size_shift(char suffix)
+{
+	switch (toupper((unsigned char)suffix)) {
+	case 'K':
+		return 10;
+	case 'M':
+		return 20;
+	case 'G':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
+static bool parse_size(const char *text, size_t *value)
+{
+	unsigned int shift;
+	unsigned long n;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	shift = size_shift(*end);
+	if (errno || end[shift ? 1 : 0] || n > SIZE_MAX >> shift)
+		return false;
+	*value = n << shift;
 	return true;
 }
 
@@ -120,6 +169,8 @@ static bool set(const struct option *option, const char *text)
 		return parse_bool(text, option->value);
 	case OPT_NUMBER:
 		return parse_number(text, option->max, option->value);
+	case OPT_SIZE:
+		return parse_size(text, option->value);
 	case OPT_FAILSLAB:
 		if (strlen(text) >= option->max || !fault_setup(text))
 			return false;
@@ -149,7 +200,7 @@ static void environment_name(char *name, const char *option)
 void options_read(void)
 {
 	const char *text;
-	char name[32];
+	char name[48];
 	size_t i;
 
 	if (os_secure())

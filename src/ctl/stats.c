@@ -186,7 +186,6 @@ static void json_string(FILE *f, const char *text)
 
 #define FIELD(name) #name,
 static const char *const counter_names[] = { KMEM_CACHE_COUNTERS(FIELD) };
-#undef FIELD
 
 struct json_state {
 	FILE *f;
@@ -242,6 +241,24 @@ static bool json_cache(struct kmem_cache *s, void *arg)
 	return true;
 }
 
+static const char *const rcu_names[] = { KMEM_RCU_FIGURES(FIELD) };
+#undef FIELD
+
+static void json_rcu(FILE *f)
+{
+	struct kmem_rcu_stats st;
+	size_t i;
+
+	if (kmem_rcu_stats(&st))
+		return;
+	fputs(",\n  \"rcu\": {\"name\": ", f);
+	json_string(f, kmem_rcu_name());
+	for (i = 0; i < ARRAY_SIZE(rcu_names); i++)
+		fprintf(f, ", \"%s\": %lu", rcu_names[i],
+			(unsigned long)((const uint64_t *)&st)[i]);
+	putc('}', f);
+}
+
 int kmem_stats_json(FILE *f)
 {
 	struct json_state state = { .f = f };
@@ -251,6 +268,8 @@ int kmem_stats_json(FILE *f)
 	json_string(f, kmem_mode());
 	fprintf(f, ",\n  \"resident\": %zu,\n  \"caches\": [", resident);
 	kmem_for_each_cache(json_cache, &state);
-	fputs("\n  ]\n}\n", f);
+	fputs("\n  ]", f);
+	json_rcu(f);
+	fputs("\n}\n", f);
 	return ferror(f) ? -EIO : 0;
 }

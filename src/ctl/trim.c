@@ -2,13 +2,14 @@
 /*
  * ctl/trim.c - giving idle memory back: on demand, and the housekeeper
  *
- * The housekeeper is a thread that starts when the process has grown. Once a
- * second it returns what lay unused since the last time; when the process
- * takes no slow path any more it trims everything, and after a while it ends.
+ * The housekeeper is a thread that starts when the process has grown, and when
+ * kfree_rcu() has work. Once a second it returns what lay unused since the last
+ * time; when the process takes no slow path any more it trims everything, and
+ * after a while it ends.
  */
 #include "ctl.h"
 
-#define TICK_MS		1000u
+#define TICK_NS		UINT64_C(1000000000)
 #define IDLE_TICKS	2u	/* without a slow path: trim everything */
 #define LAST_TICKS	10u	/* the thread ends */
 
@@ -33,7 +34,7 @@ size_t kmem_resident(void)
 	return bytes;
 }
 
-static void tick(bool everything)
+static void give_back(bool everything)
 {
 	if (!section_enter())
 		return;
@@ -44,36 +45,69 @@ static void tick(bool everything)
 	section_leave();
 }
 
+/* Once a second. False: the thread may end. */
+static bool tick(bool worked)
+{
+	static uint32_t before;		/* of the one thread there is */
+	static unsigned int idle;
+	uint32_t now = section_activity();
+
+	idle = now == before && !worked ? idle + 1 : 0;
+	if (options.housekeeper && idle <= IDLE_TICKS)
+		give_back(idle == IDLE_TICKS);
+	/* Our own section is no activity of the program's. */
+	before = section_activity();
+	return idle < LAST_TICKS;
+}
+
+/*
+ * Ends when the process is idle, and at once when no other thread is left: the
+ * program has ended then.
+ */
 static void *housekeeper(void *arg)
 {
-	uint32_t before = section_activity(), now;
-	unsigned int idle = 0;
+	uint64_t due = os_now_ns() + TICK_NS;
+	bool worked = false;
 
 	(void)arg;
-	while (idle < LAST_TICKS) {
-		os_sleep_ms(TICK_MS);
-		now = section_activity();
-		idle = now == before ? idle + 1 : 0;
-		if (idle <= IDLE_TICKS)
-			tick(idle == IDLE_TICKS);
-		/* Our own section is no activity of the program's. */
-		before = section_activity();
+	for (;;) {
+		worked |= rcu_work();
+		if (os_now_ns() >= due) {
+			if (os_last_thread()) {
+				rcu_leave(true);
+				break;
+			}
+			if (!tick(worked) && rcu_leave(false))
+				break;
+			worked = false;
+			due = os_now_ns() + TICK_NS;
+		}
+		rcu_wait(due);
 	}
 	store_release(&running, false);
+	/* Work that came in between found the thread still running. */
+	if (rcu_needs_thread())
+		housekeeper_start();
 	return NULL;
 }
 
 void housekeeper_start(void)
 {
-	if (!options.housekeeper || atomic_exchange(&running, true))
+	if ((!rcu_needs_thread() && !options.housekeeper) ||
+	    atomic_exchange(&running, true))
 		return;
-	if (!os_thread_start(housekeeper, NULL))
-		store_release(&running, false);
+	rcu_attend(true);
+	if (os_thread_start(housekeeper, NULL))
+		return;
+	rcu_attend(false);
+	store_release(&running, false);
 }
 
-/* The thread is not in the child; it comes back when memory is next taken. */
+/* The thread is not in the child; it comes back when there is work for it. */
 void housekeeper_child(void)
 {
-	if (atomic_exchange(&running, false))
+	bool needed = rcu_fork_child();
+
+	if (atomic_exchange(&running, false) || needed)
 		section_request();
 }

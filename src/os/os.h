@@ -89,6 +89,8 @@ bool os_abort_sequences(int cpu);
 bool os_thread_start(void *(*fn)(void *), void *arg);
 /* The kernel's number of the calling thread. */
 uint32_t os_thread_id(void);
+/* No other thread of the process is left, but a main thread that has ended. */
+bool os_last_thread(void);
 void os_sleep_ms(unsigned int ms);
 /* Keep all signals from this thread until the mask they had is put back. */
 void os_signals_block(sigset_t *before);

@@ -3,10 +3,12 @@
 #include "os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +46,36 @@ bool os_thread_start(void *(*fn)(void *), void *arg)
 	pthread_attr_destroy(&attr);
 	errno = saved;
 	return ok;
+}
+
+/* The state letter behind the name in /proc/self/stat: of the main thread. */
+static char main_thread_state(void)
+{
+	char buf[512], *p;
+	ssize_t len = -1;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		len = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+	}
+	if (len <= 0)
+		return '?';
+	buf[len] = '\0';
+	p = strrchr(buf, ')');
+	return p && p[1] ? p[2] : '?';
+}
+
+bool os_last_thread(void)
+{
+	struct stat st;
+	int saved = errno;
+	/* ".", "..", the main thread and the caller. */
+	bool few = stat("/proc/self/task", &st) == 0 && st.st_nlink == 4;
+	bool last = few && main_thread_state() == 'Z';
+
+	errno = saved;
+	return last;
 }
 
 uint32_t os_thread_id(void)

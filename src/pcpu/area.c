@@ -75,6 +75,13 @@ static bool reserve_region(unsigned int fake_cpus, bool sequences)
 	return !sequences && reserve_areas(min(most, FEW_CPUS));
 }
 
+static void set_origins(uintptr_t base)
+{
+	hot.seq_base = base;
+	/* Closed, until kfree_rcu() has an array. */
+	store_relaxed(&hot.rcu_origin, base);
+}
+
 bool pcpu_start(unsigned int fake_cpus, const char *refused)
 {
 	if (!CONFIG_RSEQ && !refused)
@@ -89,12 +96,12 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused)
 		snprintf(region.mode, sizeof(region.mode), "lock: %s", refused);
 		hot.lock_cpus = region.nr_cpus;
 		hot.rseq_offset = rseq_dummy_offset();
-		hot.seq_base = hot.pcpu_base - PCPU_AREA_SIZE;
+		set_origins(hot.pcpu_base - PCPU_AREA_SIZE);
 		return true;
 	}
 	strcpy(region.mode, "rseq");
 	hot.rseq_offset = os_rseq_offset();
-	hot.seq_base = hot.pcpu_base;
+	set_origins(hot.pcpu_base);
 	return true;
 }
 
@@ -127,6 +134,13 @@ static unsigned int lock_mode_cpu(void)
 int current_cpu(void)
 {
 	return hot.lock_cpus ? (int)lock_mode_cpu() : rseq_current_cpu();
+}
+
+unsigned int pcpu_current(void)
+{
+	int cpu = current_cpu();
+
+	return cpu < 0 ? 0 : (unsigned int)cpu;
 }
 
 static bool is_used(unsigned int cpu)

@@ -62,6 +62,18 @@ bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
 	return true;
 }
 
+bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity)
+{
+	uint32_t slot = slot_take(slot_size(capacity));
+
+	if (!slot)
+		return false;
+	a->capacity = capacity;
+	a->slot = slot;
+	a->origin = hot.seq_base + slot;
+	return true;
+}
+
 void pcpu_array_fini(struct pcpu_array *a)
 {
 	unsigned int node, nr_nodes = arena_nr_nodes();

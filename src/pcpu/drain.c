@@ -12,6 +12,7 @@
 #include "private.h"
 
 #include <sched.h>
+#include <string.h>
 
 /* Lock mode: how often the holder of an array lock is given a chance to run. */
 #define ARRAY_LOCK_YIELDS	1000
@@ -104,6 +105,77 @@ bool pcpu_drain(struct pcpu_array *a, bool close)
 	for (node = 0; node < arena_nr_nodes(); node++)
 		depot_drain(a, &a->depots[node], SIZE_MAX);
 	return ok;
+}
+
+static bool is_open(const struct pcpu_slot *slot)
+{
+	uint64_t bounds = load_relaxed(&slot->bounds);
+
+	return bounds && bounds != SLOT_CLOSED;
+}
+
+bool pcpu_steal(struct pcpu_array *a, unsigned int cpu, void **objs, size_t *nr)
+{
+	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
+	struct slab_cpu *sc = slab_cpu_of(slot);
+	uint64_t word;
+	bool ok = true;
+
+	*nr = 0;
+	/* A closed one is empty: see below. Who opens it tells its thread. */
+	if (!is_open(slot))
+		return true;
+	lock_take(&sc->lock);
+	if (is_open(slot))
+		ok = slot_close(slot, cpu);
+	if (ok) {
+		word = load_relaxed(&slot->word);
+		*nr = word & SLOT_COUNT_MASK;
+		memcpy(objs, slot->objs, *nr * sizeof(*objs));
+		store_relaxed(&slot->word, word - *nr);
+	}
+	lock_drop(&sc->lock);
+	return ok;
+}
+
+enum pcpu_opened pcpu_reopen(struct pcpu_array *a, unsigned int *cpu)
+{
+	enum pcpu_opened result = PCPU_CLOSED;
+	struct pcpu_slot *slot;
+	struct slab_cpu *sc;
+	bool was_open;
+	int now = current_cpu();
+
+	if (now < 0 || !area_open((unsigned int)now))
+		return PCPU_CLOSED;
+	*cpu = (unsigned int)now;
+	slot = pcpu_slot(a->slot, *cpu);
+	sc = slab_cpu_of(slot);
+	if (!lock_try(&sc->lock))
+		return is_open(slot) ? PCPU_OPEN : PCPU_CLOSED;
+	was_open = is_open(slot);
+	if (!was_open)
+		slot_reopen(a, slot, *cpu);
+	if (is_open(slot))
+		result = was_open ? PCPU_OPEN : PCPU_OPENED;
+	lock_drop(&sc->lock);
+	return result;
+}
+
+size_t pcpu_held(struct pcpu_array *a, unsigned int cpu)
+{
+	/* Acquire: who reads the array next finds what the word counts. */
+	return load_acquire(&pcpu_slot(a->slot, cpu)->word) & SLOT_COUNT_MASK;
+}
+
+size_t pcpu_peek(struct pcpu_array *a, unsigned int cpu, size_t nr, void **objs)
+{
+	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
+	size_t i, held = min(pcpu_held(a, cpu), nr);
+
+	for (i = 0; i < held; i++)
+		objs[i] = __atomic_load_n(&slot->objs[i], __ATOMIC_RELAXED);
+	return held;
 }
 
 static void sum_cpu(struct slab_cpu *cpu, struct pcpu_sum *sum)

@@ -51,6 +51,9 @@ void pcpu_child(void);
 /* CPUs whose areas are in use: the first one from @cpu on, or -1. */
 int pcpu_next_used(unsigned int cpu);
 
+/* A number for where the calling thread is; may be any. */
+unsigned int pcpu_current(void);
+
 /* array.c */
 
 /* @capacity: wanted by the user, or PCPU_DEFAULT_CAPACITY. */
@@ -80,6 +83,13 @@ void pcpu_open(struct pcpu_array *a);
 /* Where events of this CPU are counted. */
 struct slab_cpu *pcpu_count(struct pcpu_array *a);
 
+/*
+ * An array of no cache: no depot, no slabs, and closed until pcpu_reopen(). Of
+ * the functions above, pcpu_push(), pcpu_pop() and pcpu_top_is() know it. False:
+ * no slot is left.
+ */
+bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity);
+
 /* drain.c */
 
 /*
@@ -88,6 +98,23 @@ struct slab_cpu *pcpu_count(struct pcpu_array *a);
  * not be reached, since the system refuses membarrier.
  */
 bool pcpu_drain(struct pcpu_array *a, bool close);
+/*
+ * Take out all that a bare array holds on @cpu, oldest first, and leave it closed;
+ * @objs has room for its capacity. Waits for the CPU's lock. False if the system
+ * refuses membarrier: the array keeps its objects, and stays open.
+ */
+bool pcpu_steal(struct pcpu_array *a, unsigned int cpu, void **objs, size_t *nr);
+enum pcpu_opened {
+	PCPU_CLOSED,	/* it could not be opened now */
+	PCPU_OPEN,	/* it was open already */
+	PCPU_OPENED,
+};
+/* Open this CPU's bare array, at first or after pcpu_steal(); *@cpu: which. */
+enum pcpu_opened pcpu_reopen(struct pcpu_array *a, unsigned int *cpu);
+/* Objects on @cpu; racy. */
+size_t pcpu_held(struct pcpu_array *a, unsigned int cpu);
+/* Objects of @cpu's array, for statistics: some may be gone. At most @nr. */
+size_t pcpu_peek(struct pcpu_array *a, unsigned int cpu, size_t nr, void **objs);
 /* Depots only: what lay unused since the last call. */
 void pcpu_age_depots(struct pcpu_array *a);
 

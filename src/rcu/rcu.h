@@ -27,20 +27,20 @@ struct rcu_options {
 extern hidden struct rcu_options rcu_options;
 
 /*
- * ctl's thread. The hook is called outside sections when there is work and no
- * thread attends to it; it starts one, or comes to nothing.
+ * ctl's thread. When there is work and no thread attends to it, one is asked
+ * for with section_request(). All of these: outside sections.
  */
 
-/* The calling thread attends from now on: rcu_wait() will be called. */
-void rcu_attend(void);
-/* It won't any more. False: there is work, it still attends. */
-bool rcu_leave(void);
-/* Do what is due. Outside sections; waits for grace periods. */
-void rcu_work(void);
+/* There is work, and nobody to do it. If somebody is, he is woken. */
+bool rcu_needs_thread(void);
+/* A thread is about to start that will work and wait; or could not be. */
+void rcu_attend(bool there);
+/* The calling thread stops attending. False: no, there is work, unless @at_once. */
+bool rcu_leave(bool at_once);
+/* Do what is due; waits for grace periods. True if there was anything. */
+bool rcu_work(void);
 /* Until there may be work, or @until (os_now_ns()). */
 void rcu_wait(uint64_t until);
-/* Nothing is queued, and no array is open. */
-bool rcu_idle(void);
 
 /*
  * Memory is short: the reserve of blocks goes, and what waits is looked at now.
@@ -48,10 +48,15 @@ bool rcu_idle(void);
  */
 void rcu_pressure(void);
 
-/* Fork handlers, around those of sections. */
+/*
+ * Fork handlers. The first and the last outside the gate that sections have,
+ * the others behind it, where one thread forks at a time.
+ */
+void rcu_fork_begin(void);
 void rcu_fork_prepare(void);
 void rcu_fork_parent(void);
 /* True: something is queued, a thread is needed. */
 bool rcu_fork_child(void);
+void rcu_fork_end(void);
 
 #endif /* RCU_RCU_H */

@@ -11,14 +11,23 @@
 
 #include <string.h>
 
-static struct slab *take_pages(const struct slab_req *req)
+void *slab_object_around(const struct slab *slab, const void *addr)
+{
+	const struct slab_pool *pool = slab_pool_of(slab);
+	uintptr_t offset = (uintptr_t)addr - (uintptr_t)slab_base(slab) -
+			   pool->red_left;
+
+	return slab_object(pool, slab, (unsigned int)(offset / pool->stride));
+}
+
+static struct slab *take_pages(const struct slab_req *req, bool *zeroed)
 {
 	struct slab_pool *pool = req->pool;
 	size_t align = max((size_t)pool->align >> PAGE_SHIFT, (size_t)1);
-	struct page *page = arena_take(pool->nr_pages, align, req->node, NULL);
+	struct page *page = arena_take(pool->nr_pages, align, req->node, zeroed);
 
 	if (!page && pool->min_pages < pool->nr_pages) {
-		page = arena_take(pool->min_pages, align, req->node, NULL);
+		page = arena_take(pool->min_pages, align, req->node, zeroed);
 		if (page)
 			stat_inc(req->cpu, STAT_order_fallback);
 	}
@@ -29,7 +38,8 @@ struct slab *slab_new(const struct slab_req *req)
 {
 	struct slab_pool *pool = req->pool;
 	struct slab_node *n = &pool->nodes[req->node];
-	struct slab *slab = take_pages(req);
+	bool zeroed = false;
+	struct slab *slab = take_pages(req, &zeroed);
 	size_t pages;
 
 	if (!slab)
@@ -43,6 +53,7 @@ struct slab *slab_new(const struct slab_req *req)
 				   (pages << PAGE_SHIFT) / pool->stride);
 	slab->carved = 0;
 	slab->on_list = false;
+	slab->dirty = !zeroed;
 	if (slab->page.order > CHUNK_ORDER)
 		page_map_set((struct page *)slab, 1,
 			     pool->slot | ENTRY_SLAB | ENTRY_ORDER_BIG);
@@ -68,6 +79,22 @@ void slab_destroy(struct slab_pool *pool, struct slab *slab)
 	/* A racing slab_reap() must not take it for one of ours. */
 	store_relaxed(&slab->pool, NULL);
 	arena_give((struct page *)slab);
+}
+
+hidden bool (*slab_retire_hook)(struct slab *chain);
+
+void slab_destroy_retired(struct slab *chain)
+{
+	struct slab *next;
+
+	for (; chain; chain = next) {
+		struct slab_pool *pool = slab_pool_of(chain);
+		struct slab_cpu *count = (struct slab_cpu *)pcpu_shared(pool->slot) - 1;
+
+		next = chain->next;
+		slab_destroy(pool, chain);
+		stat_inc(count, STAT_free_slab);
+	}
 }
 
 void slab_destroy_chain(struct slab_pool *pool, struct slab_cpu *cpu,
@@ -124,6 +151,7 @@ size_t slab_take_objects(struct slab_pool *pool, struct slab *slab, size_t nr,
 {
 	uint64_t old = load_acquire(&slab->state), new;
 	unsigned int carved = slab->carved, nr_objs = slab->nr_objs;
+	bool dirty = slab->dirty;
 	size_t listed, fresh, used, i;
 	unsigned int first;
 
@@ -154,9 +182,12 @@ size_t slab_take_objects(struct slab_pool *pool, struct slab *slab, size_t nr,
 			     pool->name, listed);
 	clear_links(pool, listed, objs);
 	for (i = 0; i < fresh; i++)
-		objs[listed + i] = (char *)slab_object(pool, slab,
-				(unsigned int)(carved + i)) +
-				(pool->ctor ? OBJ_FRESH : 0);
+		objs[listed + i] = slab_object(pool, slab,
+					       (unsigned int)(carved + i));
+	if (dirty)
+		clear_links(pool, fresh, objs + listed);
+	for (i = 0; i < fresh && pool->ctor; i++)
+		objs[listed + i] = (char *)objs[listed + i] + OBJ_FRESH;
 	return listed + fresh;
 }
 

@@ -53,6 +53,11 @@ struct slab {
 	uint16_t nr_objs;			/* [C] 1 .. SLAB_MAX_OBJS */
 	uint16_t carved;			/* [O] objects ever handed out */
 	bool on_list;				/* [L] of partial slabs */
+	/*
+	 * [C] Objects never handed out may carry links of the pages' last life,
+	 * good ones if it was the same pool's.
+	 */
+	bool dirty;
 	uint64_t spare[1];
 };
 _Static_assert(sizeof(struct slab) == sizeof(struct page), "overlay");
@@ -206,6 +211,9 @@ struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
 extern hidden bool (*slab_retire_hook)(struct slab *chain);
 /* In a section. */
 void slab_destroy_retired(struct slab *chain);
+
+/* The object of the slab that @addr points into. */
+void *slab_object_around(const struct slab *slab, const void *addr);
 
 /* debug.c */
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rcu/private.h - private to layer 8: what waits, and for what
+ *
+ * The way of a pointer: a CPU's array -> a block, queued -> the batch, which
+ * waits for a grace period -> ready -> freed. Large blocks of memory and what
+ * found no room in an array go to a shared block first; what found no block is
+ * linked through its rcu_head, on a stack per stripe.
+ *
+ * R1  A grace period begins after all that it serves was taken out of arrays,
+ *     queues and stacks; so all of that was unlinked by its owner before.
+ * R2  Only who has the role moves anything to the batch or from it to ready.
+ * R3  An array is open only while a deadline is armed: rcu.drain_at is not
+ *     NEVER, or the opener is in the section in which it will arm it.
+ * R4  rcu.lock is held for a bounded time, and nothing else is taken under it.
+ */
+#ifndef RCU_PRIVATE_H
+#define RCU_PRIVATE_H
+
+#include "rcu.h"
+
+#define NEVER	UINT64_MAX
+
+/* Pointers to objects of slabs, and to large blocks, never share a block. */
+enum rcu_channel { CHANNEL_SLAB, CHANNEL_LARGE, NR_CHANNELS };
+
+/* A page of pointers. */
+struct rcu_block {
+	struct rcu_block *next;
+	uint64_t bytes;		/* of the objects */
+	uint64_t since_ns;	/* none was queued before */
+	uint32_t nr;
+	uint32_t offset;	/* the page map's, of all objects; 0: they differ */
+#define RCU_BLOCK_OBJS	((PAGE_SIZE - 32) / sizeof(void *))
+	void *objs[RCU_BLOCK_OBJS];
+};
+_Static_assert(sizeof(struct rcu_block) == PAGE_SIZE, "a block is a page");
+
+/* Oldest first. */
+struct rcu_queue {
+	struct rcu_block *first, *last;
+	uint64_t blocks, objs, bytes;
+};
+
+/* An object on the emergency list: this lies over its rcu_head. */
+struct rcu_link {
+	struct rcu_link *next;
+	void *obj;
+};
+
+/* Threads spread over these by their CPU. */
+#define RCU_STRIPES	16
+struct rcu_stripe {
+	alignas(CACHE_LINE) _Atomic(struct rcu_link *) head;
+	_Atomic(uint64_t) objs, bytes;	/* ever pushed */
+	_Atomic(uint64_t) since_ns;	/* 0: nothing here */
+};
+
+/**
+ * struct rcu - all there is
+ * [L] under @lock  [R] only the role's, read by statistics  [C] constant once set
+ */
+struct rcu {
+	struct lock lock;		/* rank: rcu; taken in sections */
+	struct pcpu_array array;	/* [C] after start */
+	_Atomic(uint32_t) started;
+
+	struct rcu_block *shared[NR_CHANNELS];	/* [L] being filled, or NULL */
+	struct rcu_queue queued;	/* [L] not yet in a batch */
+	struct rcu_queue batch;		/* [L] wait for a grace period */
+	struct rcu_queue ready;		/* [L] may be freed */
+	struct slab *slabs_queued;	/* [L] the same for typesafe slabs */
+	struct slab *slabs_batch;	/* [L] */
+	uint64_t nr_slabs;		/* [L] in both */
+	struct rcu_link *links_batch;	/* [R] the same for emergency lists */
+	struct rcu_link *links_ready;	/* [R] */
+	_Atomic(uint64_t) links_since_ns; /* of those in the batch; 0: none */
+
+	struct rcu_block *spare;	/* [L] */
+	unsigned int nr_spare;		/* [L] */
+	unsigned int spare_wanted;	/* [L] */
+	bool backoff;			/* [L] memory was short: refill by one */
+	uint64_t refill_at;		/* [L] not before */
+
+	uint64_t gather_at;		/* [L] when full blocks are collected */
+	uint64_t drain_at;		/* [L] when arrays are, too */
+	uint64_t sleeps_until;		/* [L] ctl's thread; 0: it's awake */
+	_Atomic(bool) attended;		/* [L] ctl's thread is there */
+	uint64_t tickets, served;	/* [L] of barriers */
+	bool force_gp;			/* [L] one of them needs a grace period anyway */
+
+	_Atomic(uint64_t) nr_ready;	/* copy of ready.blocks, a hint */
+	_Atomic(uint32_t) bell;		/* changes when the thread must look */
+	_Atomic(uint32_t) progress;	/* changes when something was freed */
+	_Atomic(uint32_t) waiting;	/* threads that wait for @progress */
+	_Atomic(uint32_t) helping;	/* threads that are freeing a block */
+	_Atomic(uint32_t) role;		/* 0 free, 1 held, 2 somebody waits */
+	_Atomic(uint32_t) in_gp;	/* the role is inside ops->synchronize() */
+	_Atomic(uint32_t) forks;	/* threads between their fork handlers */
+	bool worker_started;		/* [R] by ops->worker_start() */
+	_Atomic(bool) orphan;		/* the RCU is unusable in this child */
+
+	_Atomic(const struct kmem_rcu_ops *) ops;
+	_Atomic(const struct kmem_rcu_ops *) default_ops;
+
+	/* Statistics; relaxed, exact when nothing moves. */
+	_Atomic(uint64_t) objs_blocked;	/* objects that ever came into a block */
+	_Atomic(uint64_t) freed, links_freed, link_bytes_freed;
+	_Atomic(uint64_t) large, blocks, batches, grace_periods, drains, helped;
+	_Atomic(uint64_t) slabs, over_limit, limit_waits, called, called_freed;
+
+	struct rcu_stripe stripes[RCU_STRIPES];
+	/* Per CPU: nothing in its array was queued before. */
+	_Atomic(uint64_t) since_ns[PCPU_MAX_CPUS];
+};
+
+extern hidden struct rcu rcu;
+
+/* queue.c */
+
+/* With first use. In a section. */
+void rcu_start(void);
+/* Take all arrays' objects into queued blocks; false: not all could be. In a section. */
+bool rcu_steal_all(void);
+/* Put a filled block on the queue. In a section. */
+void rcu_queue_block(struct rcu_block *block);
+/* Bytes that @obj takes up. */
+uint64_t rcu_size(const void *obj);
+/* A block, from the reserve or the arena; NULL: no memory. In a section. */
+struct rcu_block *rcu_block_take(void);
+/* Back to the reserve, or to the arena. In a section. */
+void rcu_block_give(struct rcu_block *block);
+/* Fill the reserve up, unless memory was short lately. In a section. */
+void rcu_refill(void);
+/* Bytes that wait, arrays not counted. */
+uint64_t rcu_pending_bytes(void);
+/* Objects on emergency lists, and their bytes. */
+uint64_t rcu_links_pending(void);
+uint64_t rcu_link_bytes_pending(void);
+
+static inline void queue_add(struct rcu_queue *q, struct rcu_block *block)
+{
+	block->next = NULL;
+	if (q->last)
+		q->last->next = block;
+	else
+		q->first = block;
+	q->last = block;
+	q->blocks++;
+	q->objs += block->nr;
+	q->bytes += block->bytes;
+}
+
+static inline struct rcu_block *queue_pop(struct rcu_queue *q)
+{
+	struct rcu_block *block = q->first;
+
+	if (!block)
+		return NULL;
+	q->first = block->next;
+	if (!q->first)
+		q->last = NULL;
+	q->blocks--;
+	q->objs -= block->nr;
+	q->bytes -= block->bytes;
+	return block;
+}
+
+static inline void queue_splice(struct rcu_queue *to, struct rcu_queue *from)
+{
+	if (!from->first)
+		return;
+	if (to->last)
+		to->last->next = from->first;
+	else
+		to->first = from->first;
+	to->last = from->last;
+	to->blocks += from->blocks;
+	to->objs += from->objs;
+	to->bytes += from->bytes;
+	*from = (struct rcu_queue) { 0 };
+}
+
+/* batch.c */
+
+/* Free one ready block; false: there is none. Outside sections. */
+bool rcu_free_one(void);
+/* rcu_work() for who has the role. */
+bool rcu_work_locked(void);
+
+/* worker.c */
+
+/* The thread must look at @at, at the latest. [L] True: ring, once unlocked. */
+bool rcu_arm_locked(uint64_t *which, uint64_t at);
+/* In a section: wake the thread, or ask for one. */
+void rcu_ring(void);
+/* Between these, the caller alone calls ops->synchronize() and moves batches. */
+void rcu_role_take(void);
+void rcu_role_drop(void);
+/* ops->synchronize(), but not while somebody forks. False: it may not be called. */
+bool rcu_grace_period(void);
+const struct kmem_rcu_ops *rcu_get_ops(void);
+/* Work in the calling thread, if no other does; false: one does. */
+bool rcu_work_inline(void);
+
+/* barrier.c */
+
+/*
+ * Wait until all that is queued now is freed; @need_gp: and for a grace period,
+ * if nothing is. Outside sections. False: it can't be waited for; a report has
+ * said why.
+ */
+bool rcu_wait_freed(const char *who, bool need_gp);
+/* Wait until no more than @bytes wait, or it can't be waited for. */
+void rcu_wait_below(uint64_t bytes);
+
+#endif /* RCU_PRIVATE_H */

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rcu/queue.c - kfree_rcu(): from the caller to a queued block
+ *
+ * The fast path is the push of an object cache, onto an array that belongs to
+ * kfree_rcu. Everything else is in the slow path: opening the array and arming
+ * the deadline (R3), full arrays, large blocks, and what to do without memory.
+ * It never waits for a grace period, but for an object without an rcu_head.
+ *
+ * Ordering (O13): a caller unlinks its object, then stores the array's word or,
+ * under rcu.lock, queues it. Whoever takes it out reads that word after a
+ * membarrier on the CPU (pcpu_steal), on the CPU itself, or under the lock. So
+ * the unlinking happens before the grace period that the taker begins after
+ * (R1), and readers that it doesn't wait for can't find the object.
+ */
+#include "private.h"
+
+/* Full blocks wait so long for more, unless there are many already. */
+#define GATHER_NS	1000000u
+#define GATHER_BLOCKS	64u
+/* Ready blocks from which on a caller frees two for each that it queues. */
+#define HELP_TWICE	32u
+#define ENQUEUE_TRIES	4
+#define NS_PER_MS	UINT64_C(1000000)
+#define LIMIT_REPORT_NS	UINT64_C(5000000000)
+
+hidden struct rcu rcu = {
+	.lock = LOCK_INIT(RANK_RCU),
+	.gather_at = NEVER,
+	.drain_at = NEVER,
+};
+hidden struct rcu_options rcu_options = { .bulk = true, .batch = true };
+
+/* Of rcu.started. */
+enum { STOPPED, STARTING, STARTED };
+
+static bool has_array(void)
+{
+	/* Acquire: pairs with the release in rcu_start(). */
+	return load_acquire(&rcu.started) == STARTED && rcu.array.slot;
+}
+
+/*
+ * Sequentially consistent, as the other side's (create.c): either it sees the
+ * origin and closes it, or we see that each object must be looked at.
+ */
+static void open_fast_path(void)
+{
+	if (!rcu.array.slot || !rcu_options.bulk || !rcu_options.batch)
+		return;
+	atomic_store(&hot.rcu_origin, rcu.array.origin);
+	if (atomic_load(&hot.rcu_checked))
+		atomic_store(&hot.rcu_origin, hot.seq_base);
+}
+
+void rcu_start(void)
+{
+	uint32_t stopped = STOPPED;
+
+	if (likely(load_acquire(&rcu.started) == STARTED) ||
+	    !atomic_compare_exchange_strong(&rcu.started, &stopped, STARTING))
+		return;
+	rcu_get_ops();
+	/* Without a slot everything goes to shared blocks. */
+	pcpu_bare_init(&rcu.array, RCU_BLOCK_OBJS);
+	store_release(&rcu.started, STARTED);
+	open_fast_path();
+}
+
+uint64_t rcu_size(const void *obj)
+{
+	uint32_t entry = page_entry(obj);
+	struct slab_pool *pool;
+
+	if (entry & ENTRY_SLAB) {
+		pool = slab_pool_of(slab_of(obj, entry));
+		return pool ? pool->stride : 0;
+	}
+	if (!(entry & ENTRY_BLOCK))
+		return 0;
+	return reserve_owns(obj) ? reserve_size(obj) : block_size(obj);
+}
+
+/*
+ * Where to put what is taken out of an array when there is no memory at all:
+ * so that a grace period later there is some.
+ */
+static struct rcu_block last_block;
+static _Atomic(bool) last_block_used;
+
+struct rcu_block *rcu_block_take(void)
+{
+	unsigned int cpu, node;
+	struct rcu_block *block;
+	struct page *page;
+
+	lock_take(&rcu.lock);
+	block = rcu.spare;
+	if (block) {
+		rcu.spare = block->next;
+		rcu.nr_spare--;
+	}
+	lock_drop(&rcu.lock);
+	if (!block) {
+		if (!os_getcpu(&cpu, &node) || node >= arena_nr_nodes())
+			node = 0;
+		page = arena_take(1, 1, node, NULL);
+		block = page ? page_address(page) : NULL;
+	}
+	if (block) {
+		block->nr = 0;
+		block->bytes = 0;
+		block->offset = 0;
+	}
+	return block;
+}
+
+void rcu_block_give(struct rcu_block *block)
+{
+	bool keep;
+
+	if (block == &last_block) {
+		atomic_store(&last_block_used, false);
+		return;
+	}
+	lock_take(&rcu.lock);
+	keep = !rcu.backoff && rcu.nr_spare < rcu.spare_wanted;
+	if (keep) {
+		block->next = rcu.spare;
+		rcu.spare = block;
+		rcu.nr_spare++;
+	}
+	lock_drop(&rcu.lock);
+	if (!keep)
+		arena_give(page_of(block));
+}
+
+/* Whether a block is wanted; *@last: one at most, since memory was short. */
+static bool refill_wanted(unsigned int wanted, bool *last)
+{
+	bool more;
+
+	lock_take(&rcu.lock);
+	rcu.spare_wanted = wanted;
+	*last = rcu.backoff;
+	more = rcu.nr_spare < wanted &&
+	       (!rcu.backoff || os_now_ns() >= rcu.refill_at);
+	if (more)
+		rcu.backoff = false;
+	lock_drop(&rcu.lock);
+	return more;
+}
+
+void rcu_refill(void)
+{
+	unsigned int wanted = 0;
+	struct page *page;
+	bool last = false;
+	int cpu = -1;
+
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
+		wanted += rcu_options.min_cached;
+	while (!last && refill_wanted(wanted, &last)) {
+		page = arena_take(1, 1, 0, NULL);
+		if (!page)
+			break;
+		rcu_block_give(page_address(page));
+	}
+}
+
+/* Objects of one cache join those that wait, or (negative) leave. */
+static void count_pending(void *obj, uint32_t entry, int64_t nr)
+{
+	struct slab_pool *pool;
+
+	if (!(entry & ENTRY_SLAB))
+		return;
+	pool = slab_pool_of(slab_of(obj, entry));
+	if (pool)
+		add_relaxed(&cache_of_pool(pool)->rcu_pending, (uint64_t)nr);
+}
+
+/* Bytes of the block's objects, and how many are of which cache, run by run. */
+static void count_block(struct rcu_block *block)
+{
+	uint32_t i, first = 0, entry, run = page_entry(block->objs[0]);
+	uint64_t size = rcu_size(block->objs[0]);
+	bool same = true;
+
+	for (i = 1; i < block->nr; i++) {
+		entry = page_entry(block->objs[i]);
+		if (likely(((entry ^ run) & (ENTRY_OFFSET | ENTRY_SLAB)) == 0 &&
+			   (run & ENTRY_OFFSET)))
+			continue;
+		same &= ((entry ^ run) & ENTRY_OFFSET) == 0;
+		block->bytes += (i - first) * size;
+		count_pending(block->objs[first], run, i - first);
+		first = i;
+		run = entry;
+		size = rcu_size(block->objs[i]);
+	}
+	block->bytes += (block->nr - first) * size;
+	count_pending(block->objs[first], run, block->nr - first);
+	block->offset = same ? run & ENTRY_OFFSET : 0;
+}
+
+static bool queue_locked(struct rcu_block *block)
+{
+	uint64_t at = rcu.queued.blocks < GATHER_BLOCKS ?
+		      os_now_ns() + GATHER_NS : 0;
+
+	queue_add(&rcu.queued, block);
+	return rcu_arm_locked(&rcu.gather_at, at);
+}
+
+void rcu_queue_block(struct rcu_block *block)
+{
+	bool ring;
+
+	count_block(block);
+	add_relaxed(&rcu.objs_blocked, block->nr);
+	add_relaxed(&rcu.blocks, 1);
+	lock_take(&rcu.lock);
+	ring = queue_locked(block);
+	lock_drop(&rcu.lock);
+	if (ring)
+		rcu_ring();
+}
+
+static void arm_drain(void)
+{
+	uint64_t at = os_now_ns() + rcu_options.drain_ms * NS_PER_MS;
+	bool ring;
+
+	lock_take(&rcu.lock);
+	ring = rcu_arm_locked(&rcu.drain_at, at);
+	lock_drop(&rcu.lock);
+	if (ring)
+		rcu_ring();
+}
+
+/* This CPU's array is full: its content becomes a block. False: no memory. */
+static bool flush_array(unsigned int cpu)
+{
+	struct rcu_block *block = rcu_block_take();
+
+	if (!block)
+		return false;
+	block->nr = (uint32_t)pcpu_pop(&rcu.array, RCU_BLOCK_OBJS, block->objs,
+				       false);
+	block->since_ns = atomic_exchange_explicit(&rcu.since_ns[cpu],
+						   os_now_ns(),
+						   memory_order_relaxed);
+	if (block->nr)
+		rcu_queue_block(block);
+	else
+		rcu_block_give(block);
+	return true;
+}
+
+static struct rcu_block *take_any_block(void)
+{
+	struct rcu_block *block = rcu_block_take();
+
+	if (block || atomic_exchange(&last_block_used, true))
+		return block;
+	last_block.nr = 0;
+	last_block.bytes = 0;
+	last_block.offset = 0;
+	return &last_block;
+}
+
+static void report_unreachable(void)
+{
+	static _Atomic(bool) told;
+
+	if (!atomic_exchange(&told, true))
+		report("kfree_rcu: the system refuses membarrier now: objects "
+		       "wait in a CPU's array until it is full");
+}
+
+bool rcu_steal_all(void)
+{
+	struct rcu_block *block = NULL;
+	int cpu = -1;
+	size_t nr;
+
+	if (!has_array())
+		return true;
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
+		if (!block)
+			block = take_any_block();
+		if (!block)
+			return false;
+		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr))
+			report_unreachable();
+		if (!nr)
+			continue;
+		block->nr = (uint32_t)nr;
+		block->since_ns = load_relaxed(&rcu.since_ns[cpu]);
+		rcu_queue_block(block);
+		block = NULL;
+	}
+	if (block)
+		rcu_block_give(block);
+	add_relaxed(&rcu.drains, 1);
+	return true;
+}
+
+/* To the block that all share. False: no memory. */
+static bool append(enum rcu_channel channel, void *obj)
+{
+	struct rcu_block *fresh = NULL, *block;
+	uint64_t size = rcu_size(obj), now = os_now_ns();
+	bool ring = false;
+
+	lock_take(&rcu.lock);
+	block = rcu.shared[channel];
+	if (!block) {
+		lock_drop(&rcu.lock);
+		fresh = rcu_block_take();
+		lock_take(&rcu.lock);
+		block = rcu.shared[channel];
+		if (!block && fresh) {
+			fresh->since_ns = now;
+			rcu.shared[channel] = block = fresh;
+			fresh = NULL;
+		}
+	}
+	if (block) {
+		block->objs[block->nr++] = obj;
+		block->bytes += size;
+		ring = rcu_arm_locked(&rcu.drain_at, now + rcu_options.drain_ms *
+				      NS_PER_MS);
+		if (block->nr == RCU_BLOCK_OBJS) {
+			rcu.shared[channel] = NULL;
+			ring |= queue_locked(block);
+			add_relaxed(&rcu.blocks, 1);
+		}
+	}
+	lock_drop(&rcu.lock);
+	if (ring)
+		rcu_ring();
+	if (fresh)
+		rcu_block_give(fresh);
+	if (!block)
+		return false;
+	add_relaxed(&rcu.objs_blocked, 1);
+	return true;
+}
+
+/* Onto this CPU's array, or to a shared block. In a section. */
+static bool enqueue(void *obj, uint32_t entry)
+{
+	enum pcpu_opened opened;
+	unsigned int cpu;
+	int tries;
+
+	if (!(entry & ENTRY_SLAB)) {
+		add_relaxed(&rcu.large, 1);
+		return append(CHANNEL_LARGE, obj);
+	}
+	for (tries = 0; tries < ENQUEUE_TRIES && has_array(); tries++) {
+		opened = pcpu_reopen(&rcu.array, &cpu);
+		if (opened == PCPU_CLOSED)
+			break;
+		if (opened == PCPU_OPENED) {
+			store_relaxed(&rcu.since_ns[cpu], os_now_ns());
+			arm_drain();
+		}
+		if (pcpu_push(&rcu.array, 1, &obj, true))
+			return true;
+		if (pcpu_held(&rcu.array, cpu) == RCU_BLOCK_OBJS &&
+		    !flush_array(cpu))
+			break;
+	}
+	count_pending(obj, entry, 1);
+	if (append(CHANNEL_SLAB, obj))
+		return true;
+	count_pending(obj, entry, -1);
+	return false;
+}
+
+/*
+ * Without memory, and without bulk: through its rcu_head, which is RCU's to
+ * write as soon as the object is queued. Any context; no lock.
+ */
+static void push_link(struct rcu_head *head, void *obj)
+{
+	struct rcu_stripe *stripe = &rcu.stripes[pcpu_current() % RCU_STRIPES];
+	struct rcu_link *link = (struct rcu_link *)(void *)head, *old;
+	uint64_t nr;
+	bool ring;
+
+	link->obj = obj;
+	add_relaxed(&stripe->bytes, rcu_size(obj));
+	nr = add_relaxed(&stripe->objs, 1) + 1;
+	if (!load_relaxed(&stripe->since_ns))
+		store_relaxed(&stripe->since_ns, os_now_ns());
+	old = load_relaxed(&stripe->head);
+	do {
+		link->next = old;
+		/* Release: pairs with the exchange in take_links(). */
+	} while (!cas_acq_rel(&stripe->head, &old, link));
+	if (old && nr % RCU_BLOCK_OBJS)
+		return;
+	/* A handler that interrupted a section: who leaves it looks. */
+	if (!section_enter()) {
+		section_request();
+		return;
+	}
+	arm_drain();
+	if (nr % RCU_BLOCK_OBJS == 0) {
+		lock_take(&rcu.lock);
+		ring = rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
+		lock_drop(&rcu.lock);
+		if (ring)
+			rcu_ring();
+	}
+	section_leave();
+}
+
+uint64_t rcu_links_pending(void)
+{
+	uint64_t freed = load_acquire(&rcu.links_freed), nr = 0;
+	int i;
+
+	for (i = 0; i < RCU_STRIPES; i++)
+		nr += load_relaxed(&rcu.stripes[i].objs);
+	return nr - freed;
+}
+
+uint64_t rcu_link_bytes_pending(void)
+{
+	uint64_t freed = load_acquire(&rcu.link_bytes_freed), bytes = 0;
+	int i;
+
+	for (i = 0; i < RCU_STRIPES; i++)
+		bytes += load_relaxed(&rcu.stripes[i].bytes);
+	return bytes - freed;
+}
+
+uint64_t rcu_pending_bytes(void)
+{
+	uint64_t bytes;
+	int i;
+
+	lock_take(&rcu.lock);
+	bytes = rcu.queued.bytes + rcu.batch.bytes + rcu.ready.bytes;
+	for (i = 0; i < NR_CHANNELS; i++)
+		bytes += rcu.shared[i] ? rcu.shared[i]->bytes : 0;
+	lock_drop(&rcu.lock);
+	return bytes + rcu_link_bytes_pending();
+}
+
+/* The object that @head lies in: it starts less than a page before. */
+static void *object_of_head(struct rcu_head *head)
+{
+	uint32_t entry = page_entry(head);
+
+	if (entry & ENTRY_SLAB)
+		return slab_object_around(slab_of(head, entry), head);
+	return (void *)((uintptr_t)head & ~(uintptr_t)(PAGE_SIZE - 1));
+}
+
+static void free_called(struct rcu_head *head)
+{
+	kfree(object_of_head(head));
+	add_relaxed(&rcu.freed, 1);
+	add_relaxed(&rcu.called_freed, 1);
+}
+
+/* No block to be had, and no rcu_head: the caller said that it may wait. */
+static void wait_and_free(void *obj)
+{
+	if (!rcu_wait_freed("kfree_rcu_mightsleep", true)) {
+		report("kfree_rcu_mightsleep: %p can't be queued and is lost",
+		       obj);
+		return;
+	}
+	kfree(obj);
+	add_relaxed(&rcu.freed, 1);
+}
+
+/* Over the limit: who may wait does, the others are told. */
+static void check_limit(bool may_wait)
+{
+	static _Atomic(uint64_t) next_report;
+	uint64_t now, due, pending;
+
+	if (!section_enter())
+		return;
+	pending = rcu_pending_bytes();
+	section_leave();
+	if (pending <= rcu_options.max_pending)
+		return;
+	add_relaxed(&rcu.over_limit, 1);
+	if (may_wait) {
+		add_relaxed(&rcu.limit_waits, 1);
+		rcu_wait_below(rcu_options.max_pending);
+		return;
+	}
+	now = os_now_ns();
+	due = load_relaxed(&next_report);
+	if (now >= due && atomic_compare_exchange_strong(&next_report, &due,
+							 now + LIMIT_REPORT_NS))
+		report("kfree_rcu: %lu bytes wait for a grace period, more than "
+		       "kfree_rcu_max_pending=%lu", (unsigned long)pending,
+		       (unsigned long)rcu_options.max_pending);
+}
+
+/* Some of what others, or we, queued before may be freed already. */
+static void help(void)
+{
+	uint64_t ready = load_relaxed(&rcu.nr_ready);
+
+	if (ready && rcu_free_one())
+		add_relaxed(&rcu.helped, 1);
+	if (ready >= HELP_TWICE && rcu_free_one())
+		add_relaxed(&rcu.helped, 1);
+}
+
+/* Fatal unless @ptr may be an object: here the caller is still on the stack. */
+static void check_pointer(const void *ptr, uint32_t entry)
+{
+	if ((entry & ENTRY_SLAB) || reserve_owns(ptr) ||
+	    ((entry & ENTRY_BLOCK) && block_check(ptr)))
+		return;
+	report_fatal("kfree_rcu of %p: Not an object of any cache", ptr);
+}
+
+/* With kfree_rcu_batch=0. False: this RCU can't. */
+static bool call_each(struct rcu_head *head, void *ptr)
+{
+	const struct kmem_rcu_ops *ops = rcu_get_ops();
+
+	if (!ops || !ops->call || reserve_owns(ptr))
+		return false;
+	if (!head) {
+		wait_and_free(ptr);
+		return true;
+	}
+	add_relaxed(&rcu.called, 1);
+	ops->call(head, free_called);
+	return true;
+}
+
+static void queue_object(struct rcu_head *head, void *ptr, uint32_t entry)
+{
+	bool queued = false;
+
+	if (section_enter()) {
+		rcu_start();
+		queued = (rcu_options.bulk || !head) && enqueue(ptr, entry);
+		section_leave();
+	}
+	if (queued)
+		help();
+	else if (head)
+		push_link(head, ptr);
+	else
+		wait_and_free(ptr);
+}
+
+static noinline_cold void call_slow(struct rcu_head *head, void *ptr)
+{
+	uint32_t entry = page_entry(ptr);
+
+	if (ZERO_OR_NULL_PTR(ptr))
+		return;
+	check_pointer(ptr, entry);
+	if (has_array() && (entry & ENTRY_SLAB)) {
+		if (pcpu_top_is(&rcu.array, ptr))
+			report_fatal("kfree_rcu of %p: Double-freed call, the "
+				     "object is queued already", ptr);
+		if (hot.lock_cpus && rcu_options.bulk && rcu_options.batch &&
+		    pcpu_push(&rcu.array, 1, &ptr, true))
+			return;
+	}
+	if (rcu_options.batch || !call_each(head, ptr))
+		queue_object(head, ptr, entry);
+	if (rcu_options.max_pending)
+		check_limit(!head);
+}
+
+void kvfree_call_rcu(struct rcu_head *head, void *ptr)
+{
+	/* An address that isn't ours has no entry: before start no sequence runs. */
+	if (unlikely(!(page_entry(ptr) & ENTRY_SLAB) ||
+		     !slot_push(load_relaxed(&hot.rcu_origin), ptr)))
+		call_slow(head, ptr);
+}
