@@ -112,10 +112,14 @@ KMEM_API void kvfree_rcu_barrier_on_cache(struct kmem_cache *s);
  * @worker_start:   called in the thread that will call @synchronize, before it
  *		    does; may be NULL
  * @worker_stop:    called there before it ends; may be NULL
- * @fork_prepare:   before fork(), when no thread is inside @synchronize
- * @fork_parent:    after fork() in the parent
- * @fork_child:	    after fork() in the child, where only this thread is left;
- *		    all three may be NULL
+ * @fork_prepare:   called in the thread that forks, before fork(). No thread is
+ *		    inside @synchronize from then on until after fork(), unless
+ *		    waiting for that took too long
+ * @fork_parent:    called there after fork() in the parent
+ * @fork_child:	    called there after fork() in the child, where only this
+ *		    thread is left; not if one was inside @synchronize. False:
+ *		    this RCU can't be used in the child, where kfree_rcu then
+ *		    keeps memory until exec. All three may be NULL
  */
 struct kmem_rcu_ops {
 	const char *name;
@@ -129,7 +133,7 @@ struct kmem_rcu_ops {
 	void (*worker_stop)(void);
 	void (*fork_prepare)(void);
 	void (*fork_parent)(void);
-	void (*fork_child)(void);
+	bool (*fork_child)(void);
 };
 
 /**

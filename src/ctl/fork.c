@@ -14,14 +14,14 @@
 static void prepare(void)
 {
 	rcu_fork_begin();
-	section_close_gate();
 	rcu_fork_prepare();
+	section_close_gate();
 }
 
 static void parent(void)
 {
-	rcu_fork_parent();
 	section_open_gate();
+	rcu_fork_parent();
 	rcu_fork_end();
 }
 
@@ -30,6 +30,7 @@ static void child(void)
 	pcpu_child();
 	housekeeper_child();
 	section_child();
+	rcu_fork_child_ops();
 }
 
 void fork_register(void)

@@ -49,14 +49,16 @@ void rcu_wait(uint64_t until);
 void rcu_pressure(void);
 
 /*
- * Fork handlers. The first and the last outside the gate that sections have,
- * the others behind it, where one thread forks at a time.
+ * Fork handlers. All but rcu_fork_child() run outside the gate that sections
+ * have: they call the RCU's, which may wait for a thread that allocates.
  */
 void rcu_fork_begin(void);
 void rcu_fork_prepare(void);
 void rcu_fork_parent(void);
+void rcu_fork_end(void);
 /* True: something is queued, a thread is needed. */
 bool rcu_fork_child(void);
-void rcu_fork_end(void);
+/* Once everything else of the child is whole. */
+void rcu_fork_child_ops(void);
 
 #endif /* RCU_RCU_H */

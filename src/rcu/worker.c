@@ -266,12 +266,22 @@ void rcu_fork_begin(void)
 		futex_wait_until(&rcu.in_gp, 1, until);
 }
 
-void rcu_fork_prepare(void)
+/* What the calling thread's fork handlers go by, between fork's two sides. */
+static __thread const struct kmem_rcu_ops *fork_ops;
+
+/* Nobody need have used them yet: the child may be the first to. */
+static const struct kmem_rcu_ops *likely_ops(void)
 {
 	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
 
-	if (ops && ops->fork_prepare)
-		ops->fork_prepare();
+	return ops ? ops : load_acquire(&rcu.default_ops);
+}
+
+void rcu_fork_prepare(void)
+{
+	fork_ops = likely_ops();
+	if (fork_ops && fork_ops->fork_prepare)
+		fork_ops->fork_prepare();
 }
 
 void rcu_fork_end(void)
@@ -282,10 +292,8 @@ void rcu_fork_end(void)
 
 void rcu_fork_parent(void)
 {
-	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
-
-	if (ops && ops->fork_parent)
-		ops->fork_parent();
+	if (fork_ops && fork_ops->fork_parent)
+		fork_ops->fork_parent();
 }
 
 /*
@@ -295,12 +303,8 @@ void rcu_fork_parent(void)
  */
 bool rcu_fork_child(void)
 {
-	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
-
 	if (atomic_load(&rcu.in_gp))
 		store_relaxed(&rcu.orphan, true);
-	else if (ops && ops->fork_child)
-		ops->fork_child();
 	atomic_store(&rcu.in_gp, 0);
 	atomic_store(&rcu.forks, 0);
 	atomic_store(&rcu.role, 0);
@@ -315,4 +319,17 @@ bool rcu_fork_child(void)
 	    rcu.ready.first || rcu.links_ready)
 		rcu.gather_at = 0;
 	return !load_relaxed(&rcu.orphan) && next_locked() != NEVER;
+}
+
+void rcu_fork_child_ops(void)
+{
+	bool usable = true;
+
+	if (load_relaxed(&rcu.orphan))
+		return;
+	if (fork_ops && fork_ops->fork_child)
+		usable = fork_ops->fork_child();
+	/* Another thread may have set others since: they know of no fork. */
+	if (!usable || fork_ops != likely_ops())
+		store_relaxed(&rcu.orphan, true);
 }
