@@ -92,8 +92,10 @@ struct node *node_make(struct writer *w)
 	uint32_t index;
 	const struct table_kind *kind = choose(w, &index);
 	uint32_t size = kind->min + rng_below(&w->rng, kind->max - kind->min + 1);
-	struct node *n = kind->cache ? kmem_cache_alloc(kind->cache, GFP_KERNEL) :
-				       kmalloc(size, GFP_KERNEL);
+	/* A handler that interrupted the library has its reserve, which has an end. */
+	gfp_t flags = w->in_handler ? GFP_KERNEL | __GFP_NOWARN : GFP_KERNEL;
+	struct node *n = kind->cache ? kmem_cache_alloc(kind->cache, flags) :
+				       kmalloc(size, flags);
 
 	if (!n && w->in_handler)
 		return NULL;

@@ -215,7 +215,12 @@ static void children_of_readers_can_queue(void)
 	with_threads(true, stress_amount(300, 10000));
 }
 
-/* A9: at any moment of the drain; all that was queued is there, and is freed once. */
+/*
+ * A9: at any moment of the drain; all that was queued is there, and is freed
+ * once, but for what the worker was just freeing, which the child never gets.
+ */
+#define IN_HAND		508
+
 static void what_was_queued_is_freed_in_the_child_too(void)
 {
 	struct rng rng = { .state = stress_seed() };
@@ -231,13 +236,16 @@ static void what_was_queued_is_freed_in_the_child_too(void)
 		state.forks++;
 		pid = fork_checked();
 		if (pid == 0) {
+			uint64_t lost;
+
 			kvfree_rcu_barrier();
-			CHECK_NUM(objects_of(state.cache), ==, 0);
+			lost = objects_of(state.cache);
+			CHECK_NUM(lost, <=, IN_HAND);
 			rcu_check_rest("child");
 			/* They can be had again, each once. */
 			queue(nr);
 			kvfree_rcu_barrier();
-			CHECK_NUM(objects_of(state.cache), ==, 0);
+			CHECK_NUM(objects_of(state.cache), ==, lost);
 			_exit(0);
 		}
 		reap(pid, "child");

@@ -151,7 +151,6 @@ static void gate_worker_stop(void)
 static void gate_fork_prepare(void)
 {
 	pthread_mutex_lock(&gate.lock);
-	require(!gate.inside);
 }
 
 static void gate_fork_parent(void)
@@ -159,12 +158,13 @@ static void gate_fork_parent(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-static void gate_fork_child(void)
+static bool gate_fork_child(void)
 {
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
 	gate.has_thread = false;
 	is_worker = false;
+	return true;
 }
 
 const struct kmem_rcu_ops gate_ops = {
