@@ -15,11 +15,14 @@
  */
 #include "private.h"
 
-/* Full blocks wait so long for more, unless there are many already. */
-#define GATHER_NS	1000000u
+#include <sched.h>
+
+/* Full blocks wait for no more once there are so many. */
 #define GATHER_BLOCKS	64u
 /* Ready blocks from which on a caller frees two for each that it queues. */
 #define HELP_TWICE	32u
+/* Queued blocks from which on the worker is given way. */
+#define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4
 #define NS_PER_MS	UINT64_C(1000000)
 #define LIMIT_REPORT_NS	UINT64_C(5000000000)
@@ -210,6 +213,7 @@ static bool queue_locked(struct rcu_block *block)
 		      os_now_ns() + GATHER_NS : 0;
 
 	queue_add(&rcu.queued, block);
+	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
 	return rcu_arm_locked(&rcu.gather_at, at);
 }
 
@@ -509,10 +513,17 @@ static void check_limit(bool may_wait)
 		       (unsigned long)rcu_options.max_pending);
 }
 
-/* Some of what others, or we, queued before may be freed already. */
+/*
+ * Some of what others, or we, queued before may be freed already. Where much is
+ * queued and nobody waits for a grace period, the worker lacks a CPU.
+ */
 static void help(void)
 {
 	uint64_t ready = load_relaxed(&rcu.nr_ready);
+
+	if (load_relaxed(&rcu.nr_queued) >= YIELD_BLOCKS &&
+	    !load_relaxed(&rcu.in_gp))
+		sched_yield();
 
 	if (ready && rcu_free_one())
 		add_relaxed(&rcu.helped, 1);

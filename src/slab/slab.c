@@ -17,6 +17,7 @@ void *slab_object_around(const struct slab *slab, const void *addr)
 	uintptr_t offset = (uintptr_t)addr - (uintptr_t)slab_base(slab) -
 			   pool->red_left;
 
+	/* Not by the reciprocal, which is exact for the start of objects only. */
 	return slab_object(pool, slab, (unsigned int)(offset / pool->stride));
 }
 

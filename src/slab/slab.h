@@ -108,6 +108,7 @@ _Static_assert(sizeof(struct slab_cpu) % PCPU_SLOT_ALIGN == 0 &&
 struct slab_pool {
 	uint32_t slot;		/* offset of the cache's slot; 0: it has none */
 	uint32_t stride;	/* bytes from one object to the next */
+	uint64_t reciprocal;	/* 2^32 / stride, rounded up */
 	uint32_t object_size;	/* bytes the user asked for, at most */
 	uint32_t inuse;		/* bytes the user's data reaches to */
 	uint32_t align;

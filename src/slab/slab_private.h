@@ -86,7 +86,8 @@ static inline bool slab_index(const struct slab *slab, const void *obj,
 	uintptr_t offset = (uintptr_t)obj - (uintptr_t)slab_base(slab) -
 			   pool->red_left;
 
-	*index = (uint32_t)offset / pool->stride;
+	/* Exact for multiples of the stride, and the others don't pass. */
+	*index = (unsigned int)((uint32_t)offset * pool->reciprocal >> 32);
 	return offset <= UINT32_MAX && *index < slab->nr_objs &&
 	       *index * pool->stride == (uint32_t)offset;
 }
