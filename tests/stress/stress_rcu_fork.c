@@ -57,10 +57,10 @@ static void *queue_all_the_time(void *arg)
 {
 	struct rng rng = { .state = stress_seed() ^ (uintptr_t)arg };
 
+	/* Little memory: after each fork every page in use is copied, twice. */
 	while (!state.stop) {
-		queue(rng_below(&rng, 700));
-		if (rng_chance(&rng, 4))
-			sleep_ms(1);
+		queue(rng_below(&rng, 200));
+		sleep_ms(1);
 	}
 	return NULL;
 }
