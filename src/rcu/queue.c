@@ -18,9 +18,9 @@
 #include <sched.h>
 
 /* Full blocks wait for no more once there are so many. */
-#define GATHER_BLOCKS	64u
+#define GATHER_BLOCKS	16u
 /* Ready blocks from which on a caller frees two for each that it queues. */
-#define HELP_TWICE	32u
+#define HELP_TWICE	(4 * GATHER_BLOCKS)
 /* Queued blocks from which on the worker is given way. */
 #define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4
@@ -540,6 +540,24 @@ static void check_pointer(const void *ptr, uint32_t entry)
 	report_fatal("kfree_rcu of %p: Not an object of any cache", ptr);
 }
 
+/* False: it must not be freed; a report has said why. */
+static bool check_debugged(void *ptr, uint32_t entry)
+{
+	struct slab_caller caller;
+	struct slab_pool *pool;
+	bool ok;
+
+	if (!(entry & ENTRY_SLAB))
+		return true;
+	pool = slab_pool_of(slab_of(ptr, entry));
+	if (!pool || !slab_is_debugged(pool))
+		return true;
+	slab_caller_push(&caller, pool);
+	ok = slab_debug_defer(pool, ptr);
+	slab_caller_pop(&caller);
+	return ok;
+}
+
 /* With kfree_rcu_batch=0. False: this RCU can't. */
 static bool call_each(struct rcu_head *head, void *ptr)
 {
@@ -580,6 +598,9 @@ static noinline_cold void call_slow(struct rcu_head *head, void *ptr)
 	if (ZERO_OR_NULL_PTR(ptr))
 		return;
 	check_pointer(ptr, entry);
+	if (unlikely(load_relaxed(&hot.rcu_checked)) &&
+	    !check_debugged(ptr, entry))
+		return;
 	if (has_array() && (entry & ENTRY_SLAB)) {
 		if (pcpu_top_is(&rcu.array, ptr))
 			report_fatal("kfree_rcu of %p: Double-freed call, the "
