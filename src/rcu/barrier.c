@@ -17,7 +17,7 @@ static const char *find_refusal(const struct kmem_rcu_ops *ops)
 		       "kmem_rcu_set_ops())";
 	if (load_relaxed(&rcu.orphan))
 		return "the RCU can't be used in this child: the process was "
-		       "forked during a grace period, or RCU says so";
+		       "forked during a grace period, or the RCU says so";
 	if (ops->read_ongoing && ops->read_ongoing())
 		return "called inside a read-side section, which it would wait "
 		       "for";
