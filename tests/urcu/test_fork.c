@@ -8,8 +8,9 @@
  * of its own, in the stacks of the parent's, waits for grace periods and for
  * kvfree_rcu_barrier(), and may fork again.
  *
- * Arguments: rounds, and seconds that a child may take. TEST_ATFORK=late|early (bp): the program calls liburcu's fork
- * functions all the same, in handlers registered after or before libkmem's.
+ * Arguments: rounds, and seconds that a child may take. TEST_ATFORK=late|early
+ * (bp): the program calls liburcu's fork functions all the same, in handlers
+ * registered after or before libkmem's.
  */
 #include "urcu_test.h"
 

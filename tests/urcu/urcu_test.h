@@ -13,19 +13,8 @@
 #include <kmem/rcu.h>
 #include <kmem/stats.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* Also in a child, whose exit code the parent sees. */
-#define CHECK(condition)						\
-do {									\
-	if (!(condition)) {						\
-		fprintf(stderr, "%s:%d: process %d: failed: %s\n",	\
-			__FILE__, __LINE__, (int)getpid(), #condition);	\
-		_exit(1);						\
-	}								\
-} while (0)
+#include "check.h"
 
 #define CANARY	0x5eadbeefcafef00dULL
 
