@@ -92,6 +92,15 @@ static void wait_progress(uint32_t seen)
 	atomic_fetch_sub(&rcu.waiting, 1);
 }
 
+/* With kfree_rcu_batch=0 the RCU's own callbacks free. */
+static void wait_called(void)
+{
+	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
+
+	if (load_relaxed(&rcu.called) && ops && ops->barrier)
+		ops->barrier();
+}
+
 bool rcu_wait_freed(const char *who, bool need_gp)
 {
 	uint64_t ticket;
@@ -115,6 +124,8 @@ bool rcu_wait_freed(const char *who, bool need_gp)
 			break;
 		wait_progress(seen);
 	}
+	if (!need_gp)
+		wait_called();
 	end_wait(offline);
 	return true;
 }
@@ -146,21 +157,11 @@ void rcu_wait_below(uint64_t bytes)
 	end_wait(offline);
 }
 
-/* With kfree_rcu_batch=0 the RCU's own callbacks free. */
-static void wait_called(void)
-{
-	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
-
-	if (load_relaxed(&rcu.called) && ops && ops->barrier)
-		ops->barrier();
-}
-
 void kvfree_rcu_barrier(void)
 {
 	if (load_relaxed(&rcu.started) == 0 && !load_relaxed(&rcu.called))
 		return;
-	if (rcu_wait_freed("kvfree_rcu_barrier", false))
-		wait_called();
+	rcu_wait_freed("kvfree_rcu_barrier", false);
 }
 
 /* Nothing of @s waits. What is in arrays goes to blocks first, and counts. */
@@ -180,10 +181,8 @@ void kvfree_rcu_barrier_on_cache(struct kmem_cache *s)
 {
 	if (!s || (load_relaxed(&rcu.started) == 0 && !load_relaxed(&rcu.called)))
 		return;
-	if (!none_pending(s) &&
-	    !rcu_wait_freed("kvfree_rcu_barrier_on_cache", false))
-		return;
-	wait_called();
+	if (load_relaxed(&rcu.called) || !none_pending(s))
+		rcu_wait_freed("kvfree_rcu_barrier_on_cache", false);
 }
 
 /* Objects may have waited for this. */
