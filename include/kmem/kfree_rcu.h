@@ -101,13 +101,14 @@ KMEM_API void kvfree_rcu_barrier_on_cache(struct kmem_cache *s);
  *		    at a time, in no read-side section. Must not be NULL
  * @call:	    call @func(@head) after a grace period; used with the option
  *		    kfree_rcu_batch=0 only, which is ignored if this is NULL
- * @barrier:	    wait until all that @call was given before has been called;
- *		    NULL only if @call is
+ * @barrier:	    wait until all that @call was given before has been called,
+ *		    in no read-side section; NULL only if @call is
  * @read_ongoing:   whether the calling thread is in a read-side section, or
  *		    holds grace periods up in another way; NULL: never known
- * @thread_offline: the calling thread, which is in no read-side section, is
- *		    about to wait and shall hold up no grace period (QSBR);
- *		    called only where @read_ongoing says true; may be NULL
+ * @thread_offline: the calling thread is about to wait and shall hold up no
+ *		    grace period (QSBR). Called only where @read_ongoing says
+ *		    true; if it still does afterwards, the thread is in a
+ *		    section, and won't wait; may be NULL
  * @thread_online:  the end of that; may be NULL
  * @worker_start:   called in the thread that will call @synchronize, before it
  *		    does; may be NULL

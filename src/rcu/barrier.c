@@ -20,7 +20,7 @@ static const char *find_refusal(const struct kmem_rcu_ops *ops)
 		       "wait for can't work";
 	if (load_relaxed(&rcu.orphan))
 		return "the RCU can't be used in this child: the process was "
-		       "forked during a grace period, or RCU says so";
+		       "forked during a grace period, or the RCU says so";
 	if (ops->read_ongoing && ops->read_ongoing())
 		return "called inside a read-side section, which it would wait "
 		       "for";
@@ -95,6 +95,15 @@ static void wait_progress(uint32_t seen)
 	atomic_fetch_sub(&rcu.waiting, 1);
 }
 
+/* With kfree_rcu_batch=0 the RCU's own callbacks free. */
+static void wait_called(void)
+{
+	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
+
+	if (load_relaxed(&rcu.called) && ops && ops->barrier)
+		ops->barrier();
+}
+
 bool rcu_wait_freed(const char *who, bool need_gp)
 {
 	uint64_t ticket;
@@ -118,6 +127,8 @@ bool rcu_wait_freed(const char *who, bool need_gp)
 			break;
 		wait_progress(seen);
 	}
+	if (!need_gp)
+		wait_called();
 	end_wait(offline);
 	return true;
 }
@@ -149,15 +160,6 @@ void rcu_wait_below(uint64_t bytes)
 	end_wait(offline);
 }
 
-/* With kfree_rcu_batch=0 the RCU's own callbacks free. */
-static void wait_called(void)
-{
-	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
-
-	if (load_relaxed(&rcu.called) && ops && ops->barrier)
-		ops->barrier();
-}
-
 /* Not even in a signal handler. */
 static bool never_used(void)
 {
@@ -169,8 +171,7 @@ void kvfree_rcu_barrier(void)
 {
 	if (never_used())
 		return;
-	if (rcu_wait_freed("kvfree_rcu_barrier", false))
-		wait_called();
+	rcu_wait_freed("kvfree_rcu_barrier", false);
 }
 
 /* Nothing of @s waits. What is in arrays goes to blocks first, and counts. */
@@ -191,10 +192,8 @@ void kvfree_rcu_barrier_on_cache(struct kmem_cache *s)
 {
 	if (!s || never_used())
 		return;
-	if (!none_pending(s) &&
-	    !rcu_wait_freed("kvfree_rcu_barrier_on_cache", false))
-		return;
-	wait_called();
+	if (load_relaxed(&rcu.called) || !none_pending(s))
+		rcu_wait_freed("kvfree_rcu_barrier_on_cache", false);
 }
 
 /* Objects may have waited for this. */

@@ -12,7 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include "base/base.h"
+#include "flavor.h"
 
 /* Each is NULL unless its library is in the program when this one is loaded. */
 extern void urcu_mb_synchronize_rcu(void) __attribute__((weak));
@@ -20,12 +20,30 @@ extern void urcu_qsbr_synchronize_rcu(void) __attribute__((weak));
 extern void urcu_bp_synchronize_rcu(void) __attribute__((weak));
 extern void urcu_signal_synchronize_rcu(void) __attribute__((weak));
 
+static void memb_prepare(void)
+{
+	readers_prepare(&memb_readers);
+}
+
+static void memb_parent(void)
+{
+	readers_parent(&memb_readers);
+}
+
+static bool memb_child(void)
+{
+	return readers_child(&memb_readers);
+}
+
 const struct kmem_rcu_ops kmem_rcu_urcu_ops = {
 	.name = "urcu-memb",
 	.synchronize = urcu_memb_synchronize_rcu,
 	.call = urcu_memb_call_rcu,
 	.barrier = urcu_memb_barrier,
 	.read_ongoing = urcu_memb_read_ongoing,
+	.fork_prepare = memb_prepare,
+	.fork_parent = memb_parent,
+	.fork_child = memb_child,
 };
 
 /*
@@ -35,30 +53,55 @@ const struct kmem_rcu_ops kmem_rcu_urcu_ops = {
  */
 static pthread_mutex_t other_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kmem_rcu_ops other_ops;	/* constant once it has a name */
+static const struct readers *other_readers;	/* the same; NULL: unknown */
 
-static const char *flavor_name(void (*synchronize)(void))
+static void other_prepare(void)
 {
-	if (synchronize == urcu_qsbr_synchronize_rcu)
-		return "urcu-qsbr";
-	if (synchronize == urcu_bp_synchronize_rcu)
-		return "urcu-bp";
-	if (synchronize == urcu_mb_synchronize_rcu)
-		return "urcu-mb";
-	if (synchronize == urcu_signal_synchronize_rcu)
-		return "urcu-signal";
-	return "urcu";
+	readers_prepare(other_readers);
 }
+
+static void other_parent(void)
+{
+	readers_parent(other_readers);
+}
+
+static bool other_child(void)
+{
+	return readers_child(other_readers);
+}
+
+static const struct known {
+	void (*synchronize)(void);
+	const char *name;
+	const struct readers *readers;
+} known[] = {
+	{ urcu_qsbr_synchronize_rcu, "urcu-qsbr", &qsbr_readers },
+	{ urcu_bp_synchronize_rcu, "urcu-bp", &bp_readers },
+	{ urcu_mb_synchronize_rcu, "urcu-mb", &mb_readers },
+	{ urcu_signal_synchronize_rcu, "urcu-signal", &signal_readers },
+	/* Loaded after this library, or none of liburcu 0.13's. */
+	{ NULL, "urcu", NULL },
+};
 
 static void make_other(const struct rcu_flavor_struct *flavor)
 {
+	const struct known *k = known;
+
+	while (k < &known[ARRAY_SIZE(known) - 1] &&
+	       k->synchronize != flavor->update_synchronize_rcu)
+		k++;
+	other_readers = k->readers;
 	other_ops = (struct kmem_rcu_ops) {
-		.name = flavor_name(flavor->update_synchronize_rcu),
+		.name = k->name,
 		.synchronize = flavor->update_synchronize_rcu,
 		.call = flavor->update_call_rcu,
 		.barrier = flavor->barrier,
 		.read_ongoing = flavor->read_ongoing,
 		.thread_offline = flavor->thread_offline,
 		.thread_online = flavor->thread_online,
+		.fork_prepare = other_prepare,
+		.fork_parent = other_parent,
+		.fork_child = other_child,
 	};
 }
 

@@ -213,8 +213,8 @@ bool rcu_work_inline(void);
 
 /*
  * Wait until all that is queued now is freed; @need_gp: and for a grace period,
- * if nothing is. Outside sections. False: it can't be waited for; a report has
- * said why.
+ * if nothing is, but not for what ops->call() was given. Outside sections.
+ * False: it can't be waited for; a report has said why.
  */
 bool rcu_wait_freed(const char *who, bool need_gp);
 /* Wait until no more than @bytes wait, or it can't be waited for. */

@@ -3,6 +3,7 @@
 #ifndef KMEM_COMPAT_LINUX_SLAB_H
 #define KMEM_COMPAT_LINUX_SLAB_H
 
+#include <kmem/kfree_rcu.h>
 #include <kmem/slab.h>
 #include <linux/bug.h>
 #include <linux/cache.h>
