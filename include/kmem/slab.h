@@ -189,9 +189,11 @@ static inline struct kmem_cache *kmem_cache_create_default(const char *name,
  *
  * An alias only drops its reference. With objects still allocated a report
  * names the cache, their number and the first 16 addresses, and their memory
- * stays as it is for ever.
+ * stays as it is for ever. Objects that kfree_rcu() was given are waited for, and
+ * with SLAB_TYPESAFE_BY_RCU a grace period is.
  *
- * Context: any thread that holds no object of @s; waits for drains.
+ * Context: any thread that holds no object of @s, outside read-side sections;
+ *	    waits for drains.
  */
 KMEM_API void kmem_cache_destroy(struct kmem_cache *s);
 

@@ -56,6 +56,7 @@ struct kmem_cache_stats {
 	uint64_t objects_partial; /* objects in use in those */
 	uint64_t cpu_slabs;	/* slabs on CPUs' lists */
 	uint64_t cached;	/* free objects in arrays and depots */
+	uint64_t rcu_pending;	/* freed by kfree_rcu, waiting; allocated still */
 #define KMEM_COUNTER_FIELD(name) uint64_t name;
 	KMEM_CACHE_COUNTERS(KMEM_COUNTER_FIELD)
 #undef KMEM_COUNTER_FIELD

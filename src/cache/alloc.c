@@ -16,6 +16,8 @@
 #define RECLAIM_ROUNDS		2u
 #define NOFAIL_SLEEP_MS		5u
 
+hidden void (*cache_pressure_hook)(void);
+
 void cache_warn_oom(const char *name, size_t size, gfp_t flags)
 {
 	static _Atomic(uint64_t) next;
@@ -38,6 +40,8 @@ bool cache_reclaim(gfp_t flags, unsigned int *tries)
 		return false;
 	if (!section_enter())
 		return false;
+	if (cache_pressure_hook)
+		cache_pressure_hook();
 	cache_shrink_all();
 	section_leave();
 	if (*tries > 1)
@@ -45,11 +49,17 @@ bool cache_reclaim(gfp_t flags, unsigned int *tries)
 	return true;
 }
 
-/* A signal handler that interrupted a slow path. */
+/*
+ * A signal handler that interrupted a slow path. The reserve's memory serves
+ * other types as soon as it is free.
+ */
 static void *alloc_in_handler(struct kmem_cache *s)
 {
-	void *obj = reserve_take(kmem_cache_size(s), s->pool.align);
+	void *obj;
 
+	if (s->pool.flags & SLAB_TYPESAFE_BY_RCU)
+		return NULL;
+	obj = reserve_take(kmem_cache_size(s), s->pool.align);
 	if (obj && s->pool.ctor)
 		s->pool.ctor(obj);
 	return obj;

@@ -35,7 +35,8 @@ struct kmem_cache {
 	struct list_head link;		/* [L] oldest first */
 	_Atomic(struct cache_alias *) aliases; /* [L] newest first; only grows */
 	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
-	_Atomic(uint64_t) rcu_pending;	/* objects that wait for a grace period */
+	/* Its objects that wait for a grace period; rcu/ counts them. */
+	_Atomic(uint64_t) rcu_pending;
 	char *name;			/* [C] */
 };
 
@@ -59,6 +60,15 @@ struct cache_options {
 };
 extern hidden struct cache_options cache_options;
 
+/*
+ * Hooks of rcu/, NULL without one. The first waits until all that waits for a
+ * grace period of a cache has been freed, slabs included (slab_retire_hook); it
+ * comes back sooner only if it can't wait, and says so itself. Outside sections.
+ */
+extern hidden void (*cache_rcu_barrier)(struct kmem_cache *s);
+/* Memory is short. In a section, no lock held. */
+extern hidden void (*cache_pressure_hook)(void);
+
 /* create.c */
 
 /* A cache of the library's own; no merging, no checks. In a section. */
@@ -75,8 +85,10 @@ enum cache_drop {
 	CACHE_LAST,	/* off the list: the caller has it for itself */
 	CACHE_SHARED,	/* other names remain */
 	CACHE_PINNED,	/* somebody looks at it: try again */
+	CACHE_WAITED_FOR, /* its objects may wait: cache_rcu_barrier(), then again */
 };
-enum cache_drop cache_drop_reference(struct kmem_cache *s);
+/* @settled: the barrier has been called, or the cache was never used. */
+enum cache_drop cache_drop_reference(struct kmem_cache *s, bool settled);
 /* Free a cache that has no slab left and is on no list. */
 void cache_free_struct(struct kmem_cache *s);
 

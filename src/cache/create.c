@@ -176,6 +176,17 @@ static uint32_t capacity_of(const struct request *r)
 				      : PCPU_DEFAULT_CAPACITY;
 }
 
+/*
+ * What kfree_rcu() is given of a debugged cache has to be looked at, so its fast
+ * path ends here for good. Sequentially consistent (O15): whoever opens it stores
+ * the origin first, then looks at rcu_checked.
+ */
+static void close_rcu_path(void)
+{
+	atomic_store(&hot.rcu_checked, true);
+	atomic_store(&hot.rcu_origin, hot.seq_base);
+}
+
 /* A new cache, on no list yet. NULL: out of memory, or objects too large. */
 static struct kmem_cache *make_cache(const struct request *r)
 {
@@ -202,6 +213,8 @@ static struct kmem_cache *make_cache(const struct request *r)
 	s->usersize = r->args.usersize;
 	s->mergeable = mergeable(r);
 	store_relaxed(&s->refcount, 1);
+	if (slab_is_debugged(&s->pool))
+		close_rcu_path();
 	return s;
 
 fini_pool:
@@ -370,7 +383,7 @@ void cache_unpin(struct kmem_cache *s)
 	lock_drop(&list_lock);
 }
 
-enum cache_drop cache_drop_reference(struct kmem_cache *s)
+enum cache_drop cache_drop_reference(struct kmem_cache *s, bool settled)
 {
 	enum cache_drop result = CACHE_LAST;
 
@@ -378,6 +391,8 @@ enum cache_drop cache_drop_reference(struct kmem_cache *s)
 	if (load_relaxed(&s->refcount) > 1) {
 		store_relaxed(&s->refcount, load_relaxed(&s->refcount) - 1);
 		result = CACHE_SHARED;
+	} else if (!settled) {
+		result = CACHE_WAITED_FOR;
 	} else if (s->pins) {
 		result = CACHE_PINNED;
 	} else {

@@ -8,6 +8,8 @@
 #define NAMED_OBJECTS	16
 #define PIN_WAIT_MS	1
 
+hidden void (*cache_rcu_barrier)(struct kmem_cache *s);
+
 void cache_shrink(struct kmem_cache *s)
 {
 	cache_run_deferred();
@@ -90,6 +92,11 @@ static void report_remaining(struct kmem_cache *s)
 	size_t len = 0, i;
 
 	slab_pool_for_each_object(&s->pool, note_object, &r);
+	if (!r.nr && (s->flags & SLAB_TYPESAFE_BY_RCU)) {
+		report("kmem_cache_destroy %s: slabs still wait for a grace "
+		       "period; the cache stays", s->name);
+		return;
+	}
 	text[0] = '\0';
 	for (i = 0; i < min(r.nr, (uint64_t)NAMED_OBJECTS); i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, " %p",
@@ -105,17 +112,36 @@ static void report_remaining(struct kmem_cache *s)
 	}
 }
 
-/* The last reference: wait until nobody looks at the cache. */
+/* Outside of the section in which it is called. */
+static void wait_for_rcu(struct kmem_cache *s)
+{
+	section_leave();
+	cache_rcu_barrier(s);
+	section_enter();
+}
+
+/*
+ * The last reference: wait until nothing of the cache waits for a grace period
+ * and nobody looks at it.
+ */
 static enum cache_drop drop_reference(struct kmem_cache *s)
 {
+	bool settled = !cache_rcu_barrier;
 	enum cache_drop result;
 
-	while ((result = cache_drop_reference(s)) == CACHE_PINNED) {
+	for (;;) {
+		result = cache_drop_reference(s, settled);
+		if (result == CACHE_LAST || result == CACHE_SHARED)
+			return result;
+		if (result == CACHE_WAITED_FOR) {
+			wait_for_rcu(s);
+			settled = true;
+			continue;
+		}
 		section_leave();
 		os_sleep_ms(PIN_WAIT_MS);
 		section_enter();
 	}
-	return result;
 }
 
 /* Counted, not looked for: free objects in arrays out of reach are not live. */
@@ -132,6 +158,7 @@ static bool has_live_objects(struct kmem_cache *s)
 static void destroy(struct kmem_cache *s)
 {
 	bool reached;
+	uint64_t slabs;
 
 	validate(s);
 	/*
@@ -139,7 +166,12 @@ static void destroy(struct kmem_cache *s)
 	 * with them the struct.
 	 */
 	reached = pcpu_drain(&s->array, true);
-	if (slab_pool_shrink(&s->pool) == 0)
+	slabs = slab_pool_close(&s->pool);
+	if (slab_pool_nr_retired(&s->pool) && cache_rcu_barrier) {
+		wait_for_rcu(s);
+		slabs = slab_pool_nr_slabs(&s->pool);
+	}
+	if (!slabs)
 		cache_free_struct(s);
 	else if (reached || has_live_objects(s))
 		report_remaining(s);

@@ -27,6 +27,7 @@ static void start(void)
 	unsigned int nr_nodes;
 
 	section_hook = housekeeper_start;
+	rcu_set_hooks();
 	options_read();
 	nr_nodes = options.fake_numa ? options.fake_numa : os_nr_nodes();
 	if (!arena_start(min(nr_nodes, (unsigned int)MAX_NODES),

@@ -54,6 +54,7 @@ static void read_cache(struct kmem_cache *s, struct kmem_cache_stats *out)
 	memcpy(counters(out), sum.stats, sizeof(sum.stats));
 	out->cpu_slabs = sum.cpu_slabs;
 	out->cached = sum.cached;
+	out->rcu_pending = load_relaxed(&s->rcu_pending);
 	out->objects = out->alloc_fastpath + out->alloc_slowpath -
 		       out->free_fastpath - out->free_slowpath;
 	/* Read at slightly different moments, the difference may dip below 0. */
@@ -228,11 +229,11 @@ static bool json_cache(struct kmem_cache *s, void *arg)
 		st.min_partial, st.cpu_partial, st.flags);
 	fprintf(f, ", \"slabs\": %lu, \"total_objects\": %lu, \"objects\": %lu, "
 		"\"partial\": %lu, \"objects_partial\": %lu, "
-		"\"cpu_slabs\": %lu, \"cached\": %lu",
+		"\"cpu_slabs\": %lu, \"cached\": %lu, \"rcu_pending\": %lu",
 		(unsigned long)st.slabs, (unsigned long)st.total_objects,
 		(unsigned long)st.objects, (unsigned long)st.partial,
 		(unsigned long)st.objects_partial, (unsigned long)st.cpu_slabs,
-		(unsigned long)st.cached);
+		(unsigned long)st.cached, (unsigned long)st.rcu_pending);
 	for (i = 0; i < NR_STATS; i++)
 		fprintf(f, ", \"%s\": %lu", counter_names[i],
 			(unsigned long)counters(&st)[i]);

@@ -73,11 +73,9 @@ static void *housekeeper(void *arg)
 	for (;;) {
 		worked |= rcu_work();
 		if (os_now_ns() >= due) {
-			if (os_last_thread()) {
-				rcu_leave(true);
-				break;
-			}
-			if (!tick(worked) && rcu_leave(false))
+			if (os_last_thread())
+				return NULL;
+			if (!tick(worked) && rcu_leave())
 				break;
 			worked = false;
 			due = os_now_ns() + TICK_NS;

@@ -102,7 +102,7 @@ static noinline_cold struct kmem_cache *make_class(enum kmalloc_type type,
 		 * Another thread was faster. Ours goes, unless somebody looks
 		 * at it just now: then it stays on the list, empty.
 		 */
-		if (cache_drop_reference(s) == CACHE_LAST)
+		if (cache_drop_reference(s, true) == CACHE_LAST)
 			cache_free_struct(s);
 		s = other;
 	} else if (s && type == KMALLOC_NORMAL) {

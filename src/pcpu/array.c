@@ -255,6 +255,7 @@ size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,
 		got += slab_take(&req, order->nr - got, order->min - got,
 				 objs + got);
 	pcpu_leave(&here);
+	slab_pool_retire(a->pool);
 	return got;
 }
 
@@ -291,4 +292,5 @@ void pcpu_give(struct pcpu_array *a, size_t nr, void **objs)
 	if (put < nr)
 		slab_give(here.cpu, here.locked, a->pool, nr - put, objs);
 	pcpu_leave(&here);
+	slab_pool_retire(a->pool);
 }

@@ -83,4 +83,5 @@ void pcpu_age_depots(struct pcpu_array *a)
 		depot->low = depot->nr;
 		lock_drop(&depot->lock);
 	}
+	slab_pool_retire(a->pool);
 }

@@ -104,6 +104,7 @@ bool pcpu_drain(struct pcpu_array *a, bool close)
 		ok &= drain_cpu(a, (unsigned int)cpu, close);
 	for (node = 0; node < arena_nr_nodes(); node++)
 		depot_drain(a, &a->depots[node], SIZE_MAX);
+	slab_pool_retire(a->pool);
 	return ok;
 }
 

@@ -155,9 +155,16 @@ static void wait_called(void)
 		ops->barrier();
 }
 
+/* Not even in a signal handler. */
+static bool never_used(void)
+{
+	return load_relaxed(&rcu.started) == 0 && !load_relaxed(&rcu.called) &&
+	       rcu_links_pending() == 0;
+}
+
 void kvfree_rcu_barrier(void)
 {
-	if (load_relaxed(&rcu.started) == 0 && !load_relaxed(&rcu.called))
+	if (never_used())
 		return;
 	if (rcu_wait_freed("kvfree_rcu_barrier", false))
 		wait_called();
@@ -171,6 +178,7 @@ static bool none_pending(struct kmem_cache *s)
 	if (!section_enter())
 		return true;
 	none = rcu_steal_all() && load_acquire(&s->rcu_pending) == 0 &&
+	       slab_pool_nr_retired(&s->pool) == 0 &&
 	       rcu_links_pending() == 0 && atomic_load(&rcu.helping) == 0;
 	section_leave();
 	return none;
@@ -178,7 +186,7 @@ static bool none_pending(struct kmem_cache *s)
 
 void kvfree_rcu_barrier_on_cache(struct kmem_cache *s)
 {
-	if (!s || (load_relaxed(&rcu.started) == 0 && !load_relaxed(&rcu.called)))
+	if (!s || never_used())
 		return;
 	if (!none_pending(s) &&
 	    !rcu_wait_freed("kvfree_rcu_barrier_on_cache", false))

@@ -10,6 +10,8 @@
 #include "private.h"
 
 #define RETRY_NS	10000000u
+/* What may lie ready for callers of kfree_rcu() to free. */
+#define READY_BYTES	((uint64_t)4 << 20)
 
 /* What one turn of the role found to do. */
 struct turn {
@@ -61,7 +63,9 @@ bool rcu_free_one(void)
 	if (!block)
 		return false;
 	nr = block->nr;
-	if (block->offset)
+	/* A slab that isn't there any more: freed twice, which kfree() reports. */
+	if (block->offset &&
+	    (page_entry(block->objs[0]) & ENTRY_OFFSET) == block->offset)
 		free_same(nr, block->objs);
 	else
 		free_mixed(nr, block->objs);
@@ -74,6 +78,39 @@ bool rcu_free_one(void)
 	if (atomic_fetch_sub(&rcu.helping, 1) == 1)
 		futex_wake(&rcu.helping, 1);
 	return true;
+}
+
+/* Bytes of the ready blocks; if there are any, a turn will come soon. */
+static uint64_t ready_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	if (section_enter()) {
+		lock_take(&rcu.lock);
+		bytes = rcu.ready.bytes;
+		if (rcu.ready.first)
+			rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
+		lock_drop(&rcu.lock);
+		section_leave();
+	}
+	return bytes;
+}
+
+/*
+ * Leave some ready blocks until the next turn: whoever queued them goes on, most
+ * likely, and frees one for each that he queues. What he frees lands in the
+ * array that he allocates from.
+ */
+static void free_surplus(void)
+{
+	while (ready_bytes() > READY_BYTES && rcu_free_one())
+		;
+}
+
+static void free_all(void)
+{
+	while (rcu_free_one())
+		;
 }
 
 /* Everything on the emergency lists joins the batch. */
@@ -153,6 +190,7 @@ static bool collect(struct turn *turn)
 		rcu.drain_at = os_now_ns() + RETRY_NS;
 	add_shared_locked();
 	queue_splice(&rcu.batch, &rcu.queued);
+	store_relaxed(&rcu.nr_queued, 0);
 	append_slabs(&rcu.slabs_batch, &rcu.slabs_queued);
 	/* Nothing is queued now; what comes next arms it. */
 	rcu.gather_at = NEVER;
@@ -172,6 +210,7 @@ static void put_back(void)
 	queue_splice(&rcu.batch, &rcu.queued);
 	rcu.queued = rcu.batch;
 	rcu.batch = (struct rcu_queue) { 0 };
+	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
 	append_slabs(&rcu.slabs_queued, &rcu.slabs_batch);
 	rcu.drain_at = NEVER;
 	rcu.gather_at = NEVER;
@@ -271,25 +310,26 @@ bool rcu_work_locked(void)
 	struct turn turn;
 	bool worked = false;
 
-	/* Of a process that forked in between. */
-	while (rcu_free_one())
-		worked = true;
-	free_links();
 	while (next_turn(&turn)) {
 		worked = true;
+		/* What nobody freed since the last turn. */
+		free_all();
+		free_links();
 		if (turn.any) {
 			if (!rcu_grace_period()) {
 				put_back();
 				break;
 			}
 			make_ready();
-			while (rcu_free_one())
-				;
 			free_links();
 		}
-		/* Objects that helpers hold were ready before this turn's end. */
-		if (turn.drained)
+		if (turn.drained) {
+			free_all();
+			/* What helpers hold was ready before this turn's end. */
 			wait_for_helpers();
+		} else {
+			free_surplus();
+		}
 		finish(&turn);
 	}
 	return worked;

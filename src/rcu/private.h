@@ -21,6 +21,9 @@
 
 #define NEVER	UINT64_MAX
 
+/* Full blocks wait so long for more, unless there are many already. */
+#define GATHER_NS	1000000u
+
 /* Pointers to objects of slabs, and to large blocks, never share a block. */
 enum rcu_channel { CHANNEL_SLAB, CHANNEL_LARGE, NR_CHANNELS };
 
@@ -89,7 +92,8 @@ struct rcu {
 	uint64_t tickets, served;	/* [L] of barriers */
 	bool force_gp;			/* [L] one of them needs a grace period anyway */
 
-	_Atomic(uint64_t) nr_ready;	/* copy of ready.blocks, a hint */
+	_Atomic(uint64_t) nr_queued;	/* copies of queued.blocks and ready.blocks, */
+	_Atomic(uint64_t) nr_ready;	/* as hints */
 	_Atomic(uint32_t) bell;		/* changes when the thread must look */
 	_Atomic(uint32_t) progress;	/* changes when something was freed */
 	_Atomic(uint32_t) waiting;	/* threads that wait for @progress */

@@ -15,11 +15,14 @@
  */
 #include "private.h"
 
-/* Full blocks wait so long for more, unless there are many already. */
-#define GATHER_NS	1000000u
+#include <sched.h>
+
+/* Full blocks wait for no more once there are so many. */
 #define GATHER_BLOCKS	64u
 /* Ready blocks from which on a caller frees two for each that it queues. */
 #define HELP_TWICE	32u
+/* Queued blocks from which on the worker is given way. */
+#define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4
 #define NS_PER_MS	UINT64_C(1000000)
 #define LIMIT_REPORT_NS	UINT64_C(5000000000)
@@ -210,6 +213,7 @@ static bool queue_locked(struct rcu_block *block)
 		      os_now_ns() + GATHER_NS : 0;
 
 	queue_add(&rcu.queued, block);
+	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
 	return rcu_arm_locked(&rcu.gather_at, at);
 }
 
@@ -509,10 +513,17 @@ static void check_limit(bool may_wait)
 		       (unsigned long)rcu_options.max_pending);
 }
 
-/* Some of what others, or we, queued before may be freed already. */
+/*
+ * Some of what others, or we, queued before may be freed already. Where much is
+ * queued and nobody waits for a grace period, the worker lacks a CPU.
+ */
 static void help(void)
 {
 	uint64_t ready = load_relaxed(&rcu.nr_ready);
+
+	if (load_relaxed(&rcu.nr_queued) >= YIELD_BLOCKS &&
+	    !load_relaxed(&rcu.in_gp))
+		sched_yield();
 
 	if (ready && rcu_free_one())
 		add_relaxed(&rcu.helped, 1);
@@ -527,6 +538,24 @@ static void check_pointer(const void *ptr, uint32_t entry)
 	    ((entry & ENTRY_BLOCK) && block_check(ptr)))
 		return;
 	report_fatal("kfree_rcu of %p: Not an object of any cache", ptr);
+}
+
+/* False: it must not be freed; a report has said why. */
+static bool check_debugged(void *ptr, uint32_t entry)
+{
+	struct slab_caller caller;
+	struct slab_pool *pool;
+	bool ok;
+
+	if (!(entry & ENTRY_SLAB))
+		return true;
+	pool = slab_pool_of(slab_of(ptr, entry));
+	if (!pool || !slab_is_debugged(pool))
+		return true;
+	slab_caller_push(&caller, pool);
+	ok = slab_debug_defer(pool, ptr);
+	slab_caller_pop(&caller);
+	return ok;
 }
 
 /* With kfree_rcu_batch=0. False: this RCU can't. */
@@ -569,6 +598,9 @@ static noinline_cold void call_slow(struct rcu_head *head, void *ptr)
 	if (ZERO_OR_NULL_PTR(ptr))
 		return;
 	check_pointer(ptr, entry);
+	if (unlikely(load_relaxed(&hot.rcu_checked)) &&
+	    !check_debugged(ptr, entry))
+		return;
 	if (has_array() && (entry & ENTRY_SLAB)) {
 		if (pcpu_top_is(&rcu.array, ptr))
 			report_fatal("kfree_rcu of %p: Double-freed call, the "

@@ -26,6 +26,9 @@ struct rcu_options {
 };
 extern hidden struct rcu_options rcu_options;
 
+/* At start: slabs and caches know of RCU from here on. */
+void rcu_set_hooks(void);
+
 /*
  * ctl's thread. When there is work and no thread attends to it, one is asked
  * for with section_request(). All of these: outside sections.
@@ -35,8 +38,8 @@ extern hidden struct rcu_options rcu_options;
 bool rcu_needs_thread(void);
 /* A thread is about to start that will work and wait; or could not be. */
 void rcu_attend(bool there);
-/* The calling thread stops attending. False: no, there is work, unless @at_once. */
-bool rcu_leave(bool at_once);
+/* The calling thread stops attending. False: no, there is work. */
+bool rcu_leave(void);
 /* Do what is due; waits for grace periods. True if there was anything. */
 bool rcu_work(void);
 /* Until there may be work, or @until (os_now_ns()). */

@@ -121,14 +121,14 @@ static void stop_worker(void)
 	rcu.worker_started = false;
 }
 
-bool rcu_leave(bool at_once)
+bool rcu_leave(void)
 {
 	bool idle;
 
 	if (!section_enter())
 		return false;
 	lock_take(&rcu.lock);
-	idle = at_once || next_locked() == NEVER;
+	idle = next_locked() == NEVER;
 	if (idle)
 		rcu.attended = false;
 	lock_drop(&rcu.lock);

@@ -77,6 +77,8 @@ static void fill_padding(const struct debug_obj *o)
 	if (pool->flags & SLAB_STORE_USER)
 		memset(track_of(o, TRACK_ALLOC), 0,
 		       NR_TRACKS * sizeof(struct slab_track));
+	else if (deferred_of(o))
+		*deferred_of(o) = 0;
 	if (slab_tracks_size(pool))
 		*asked_of(o) = pool->object_size;
 }
@@ -110,6 +112,17 @@ static void set_track(const struct debug_obj *o, enum track_item item)
 		*track = *caller;
 	else
 		memset(track, 0, sizeof(*track));
+}
+
+/* The object was queued; it isn't any more. */
+static bool take_mark(const struct debug_obj *o)
+{
+	uint8_t *mark = deferred_of(o);
+	bool marked = mark && *mark;
+
+	if (marked)
+		*mark = 0;
+	return marked;
 }
 
 static void remove_locked(struct slab_node *n, struct slab *slab)
@@ -245,7 +258,9 @@ static void give_object_locked(struct slab_pool *pool, struct slab_node *n,
 
 	slab_index(slab, o->p, &index);
 	fill_object(o, RED_INACTIVE);
-	set_track(o, TRACK_FREE);
+	/* Who freed an object that was queued was recorded at that time. */
+	if (!take_mark(o))
+		set_track(o, TRACK_FREE);
 	link_set(pool, o->p, state_first(state));
 	store_relaxed(&slab->state,
 		      state_make(state, index, state_in_use(state) - 1, false));
@@ -286,18 +301,18 @@ static bool spare_locked(struct slab_pool *pool, struct slab_node *n,
 			 struct slab *slab)
 {
 	if (state_in_use(load_relaxed(&slab->state)) ||
-	    load_relaxed(&n->nr_partial) <= pool->min_partial)
+	    !slab_has_spare(pool, n, 1))
 		return false;
 	remove_locked(n, slab);
 	slab->next = NULL;
 	return true;
 }
 
-static bool check_give_locked(struct slab_pool *pool, const struct debug_obj *o)
+/* A slab with a live object stays; one without may just have gone. */
+static bool check_slab_locked(struct slab_pool *pool, const struct debug_obj *o)
 {
-	/* A slab with a live object stays; one without may just have gone. */
 	if (slab_pool_of(o->slab) == pool)
-		return debug_check_give(o);
+		return true;
 	report_outside(pool, o->p);
 	return false;
 }
@@ -313,7 +328,7 @@ static bool give_one(struct slab_cpu *cpu, struct slab_pool *pool, void *obj)
 		return false;
 	n = &pool->nodes[o.slab->page.node];
 	lock_take(&n->lock);
-	ok = check_give_locked(pool, &o);
+	ok = check_slab_locked(pool, &o) && debug_check_give(&o);
 	was_full = ok && !o.slab->on_list;
 	if (ok)
 		give_object_locked(pool, n, &o);
@@ -341,6 +356,46 @@ void slab_debug_give(struct slab_cpu *cpu, struct slab_pool *pool, size_t nr,
 		/* The caller has counted it already. */
 		stat_add(cpu, STAT_free_slowpath, (uint64_t)-1);
 	}
+}
+
+/* True: the object waits from now on. */
+static bool defer_locked(struct slab_pool *pool, const struct debug_obj *o)
+{
+	uint8_t *mark;
+
+	if (!check_slab_locked(pool, o) || !debug_check_live(o))
+		return false;
+	mark = deferred_of(o);
+	if (mark && *mark) {
+		debug_report_object(o, "Double-freed call");
+		return false;
+	}
+	set_track(o, TRACK_FREE);
+	if (mark)
+		*mark = 1;
+	return true;
+}
+
+bool slab_debug_defer(struct slab_pool *pool, void *obj)
+{
+	struct debug_obj o;
+	struct slab_node *n;
+	bool ok = false;
+
+	if (!section_enter())
+		return slab_debug_accepts(pool, obj);
+	o = (struct debug_obj) { pool, find_slab(pool, obj), obj };
+	if (o.slab) {
+		n = &pool->nodes[o.slab->page.node];
+		lock_take(&n->lock);
+		ok = defer_locked(pool, &o);
+		lock_drop(&n->lock);
+	}
+	if (!ok)
+		debug_report_fix(pool, "Object at 0x%lx not queued",
+				 (unsigned long)obj);
+	section_leave();
+	return ok;
 }
 
 void slab_debug_retire(struct slab_pool *pool, struct slab *slab)

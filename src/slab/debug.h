@@ -9,7 +9,8 @@
  *	object_size	the object; its end is a red zone too where
  *			kmalloc was asked for less			ZU
  *	.. inuse	right red zone, or alignment padding		Z, P
- *	8		free link, where it can't stand in the object
+ *	8		free link, where it can't stand in the object; its
+ *			upper half says that a live one is queued, without U
  *	track_offset	who allocated it, who freed it			U
  *			bytes that kmalloc was asked for		ZU
  *	pad_offset	padding up to the next one's left red zone	P
@@ -64,6 +65,19 @@ static inline uint32_t debug_asked(const struct debug_obj *o)
 	return (uint32_t)min(*asked_of(o), (uint64_t)o->pool->object_size);
 }
 
+/*
+ * Not 0 while a live object waits for a grace period, to be freed after it. NULL:
+ * there is no place outside the object.
+ */
+static inline uint8_t *deferred_of(const struct debug_obj *o)
+{
+	if (o->pool->flags & SLAB_STORE_USER)
+		return &track_of(o, TRACK_FREE)->deferred;
+	if (o->pool->link_offset < o->pool->inuse)
+		return NULL;
+	return (uint8_t *)(link_of(o->pool, o->p) + 1);
+}
+
 static inline size_t debug_pad_size(const struct slab_pool *pool)
 {
 	return pool->stride - pool->red_left - pool->pad_offset;
@@ -96,6 +110,8 @@ unsigned int debug_check_slab(struct slab_pool *pool, struct slab *slab);
  * it on the list. The slab has a free object.
  */
 bool debug_check_take(struct debug_obj *o, unsigned int *next);
+/* Is @o a live object? Nothing of it is written to. */
+bool debug_check_live(const struct debug_obj *o);
 /* May @o be freed? If its surroundings were damaged they are repaired now. */
 bool debug_check_give(const struct debug_obj *o);
 

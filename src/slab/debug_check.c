@@ -231,7 +231,7 @@ static bool already_free(const struct debug_obj *o, unsigned int index)
 	return found;
 }
 
-bool debug_check_give(const struct debug_obj *o)
+bool debug_check_live(const struct debug_obj *o)
 {
 	unsigned int index;
 
@@ -254,6 +254,13 @@ bool debug_check_give(const struct debug_obj *o)
 				  "objects but 1 are to be freed");
 		return false;
 	}
+	return true;
+}
+
+bool debug_check_give(const struct debug_obj *o)
+{
+	if (!debug_check_live(o))
+		return false;
 	debug_check_object(o, RED_ACTIVE);
 	return true;
 }

@@ -68,12 +68,13 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 static noinline_cold void capture(struct slab_track *track)
 {
 	struct walk w = { .track = track };
-	unsigned int node;
+	unsigned int cpu = 0, node;
 
 	memset(track, 0, sizeof(*track));
 	track->when_ns = os_now_ns();
 	track->tid = os_thread_id();
-	os_getcpu(&track->cpu, &node);
+	os_getcpu(&cpu, &node);
+	track->cpu = (uint16_t)cpu;
 	w.own = file_of((uintptr_t)capture);
 	/* Linked statically, the library is where the program is. */
 	if (w.own && !*w.own->l_name)

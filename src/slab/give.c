@@ -22,6 +22,7 @@ struct give {
 	struct slab_cpu *cpu;
 	bool locked;
 	struct slab *to_node;	/* owned slabs on their way to the nodes */
+	struct give_group *last; /* of the object before, mostly the next one's too */
 	struct give_group groups[GIVE_GROUPS];
 };
 
@@ -163,7 +164,9 @@ static void add_object(struct give *give, void *obj)
 		report_fatal("cache %s: free of %p: Wrong cache, "
 			     "the object belongs to %s", give->pool->name, obj,
 			     slab_pool_of(slab)->name);
-	group = find_group(give, slab);
+	group = give->last;
+	if (group->slab != slab || !group->nr)
+		group = give->last = find_group(give, slab);
 	if (unlikely(link_get(give->pool, obj, &next)))
 		check_double_free(give, group, obj, index);
 	if (group->nr++)
@@ -187,6 +190,8 @@ void slab_give(struct slab_cpu *cpu, bool locked, struct slab_pool *pool,
 	give.cpu = cpu;
 	give.locked = locked;
 	give.to_node = NULL;
+	give.last = &give.groups[0];
+	give.last->slab = NULL;
 	for (i = 0; i < GIVE_GROUPS; i++)
 		give.groups[i].nr = 0;
 	for (i = 0; i < nr; i++)

@@ -57,6 +57,16 @@ void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu)
 	slab_node_put(pool, cpu, chain, false);
 }
 
+static void link_locked(struct slab_node *n, struct slab *slab, bool to_head)
+{
+	slab->on_list = true;
+	slab_node_count(n, 1);
+	if (to_head)
+		list_add(&slab->link, &n->partial);
+	else
+		list_add_tail(&slab->link, &n->partial);
+}
+
 /* Put one slab on its node's list, or keep it out of there: it is spare. */
 static bool put_locked(struct slab_pool *pool, struct slab_node *n,
 		       struct slab *slab, bool to_head)
@@ -64,14 +74,9 @@ static bool put_locked(struct slab_pool *pool, struct slab_node *n,
 	/* Acquire: pairs with the frees that emptied it. */
 	bool empty = state_in_use(load_acquire(&slab->state)) == 0;
 
-	if (empty && load_relaxed(&n->nr_partial) >= pool->min_partial)
+	if (empty && slab_has_spare(pool, n, 0))
 		return false;
-	slab->on_list = true;
-	slab_node_count(n, 1);
-	if (to_head)
-		list_add(&slab->link, &n->partial);
-	else
-		list_add_tail(&slab->link, &n->partial);
+	link_locked(n, slab, to_head);
 	return true;
 }
 
@@ -99,6 +104,20 @@ void slab_node_put(struct slab_pool *pool, struct slab_cpu *cpu,
 	if (n)
 		lock_drop(&n->lock);
 	slab_destroy_chain(pool, cpu, spare);
+}
+
+void slab_node_keep(struct slab_pool *pool, struct slab *chain)
+{
+	struct slab *next;
+
+	for (; chain; chain = next) {
+		struct slab_node *n = &pool->nodes[chain->page.node];
+
+		next = chain->next;
+		lock_take(&n->lock);
+		link_locked(n, chain, false);
+		lock_drop(&n->lock);
+	}
 }
 
 struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
@@ -143,12 +162,12 @@ void slab_reap(struct slab_pool *pool, struct slab_cpu *cpu, struct slab *slab,
 	struct slab_node *n = &pool->nodes[node];
 	bool spare = false;
 
-	if (load_relaxed(&n->nr_partial) <=
-	    pool->min_partial)
+	/* Racy: a spare slab missed goes with the next shrink. */
+	if (!slab_has_spare(pool, n, 1))
 		return;
 	lock_take(&n->lock);
 	if (slab_pool_of(slab) == pool && slab->on_list &&
-	    slab->page.node == node && load_relaxed(&n->nr_partial) > pool->min_partial &&
+	    slab->page.node == node && slab_has_spare(pool, n, 1) &&
 	    state_in_use(load_acquire(&slab->state)) == 0) {
 		list_del(&slab->link);
 		slab->on_list = false;

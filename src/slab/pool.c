@@ -33,7 +33,17 @@ uint64_t slab_pool_nr_slabs(struct slab_pool *pool)
 	uint64_t nr = 0;
 
 	for (node = 0; node < arena_nr_nodes(); node++)
-		nr += load_relaxed(&pool->nodes[node].nr_slabs);
+		nr += load_acquire(&pool->nodes[node].nr_slabs);
+	return nr;
+}
+
+uint64_t slab_pool_nr_retired(struct slab_pool *pool)
+{
+	unsigned int node;
+	uint64_t nr = 0;
+
+	for (node = 0; node < arena_nr_nodes(); node++)
+		nr += load_relaxed(&pool->nodes[node].nr_retired);
 	return nr;
 }
 
@@ -82,10 +92,10 @@ static struct slab *shrink_node_locked(struct slab_node *n)
 	return empty;
 }
 
-uint64_t slab_pool_shrink(struct slab_pool *pool)
+static void shrink(struct slab_pool *pool,
+		   void (*destroy)(struct slab_pool *pool, struct slab_cpu *cpu,
+				   struct slab *chain))
 {
-	struct pcpu_slot *shared = pcpu_shared(pool->slot);
-	struct slab_cpu *count = (struct slab_cpu *)shared - 1;
 	unsigned int node;
 
 	for (node = 0; node < arena_nr_nodes(); node++) {
@@ -95,8 +105,25 @@ uint64_t slab_pool_shrink(struct slab_pool *pool)
 		lock_take(&n->lock);
 		empty = shrink_node_locked(n);
 		lock_drop(&n->lock);
-		slab_destroy_chain(pool, count, empty);
+		destroy(pool, slab_shared_cpu(pool), empty);
 	}
+}
+
+uint64_t slab_pool_shrink(struct slab_pool *pool)
+{
+	shrink(pool, slab_destroy_chain);
+	slab_pool_retire(pool);
+	return slab_pool_nr_slabs(pool);
+}
+
+uint64_t slab_pool_close(struct slab_pool *pool)
+{
+	uint64_t left = slab_pool_shrink(pool);
+
+	if (!left || !load_relaxed(&pool->keeps))
+		return left;
+	/* There is no RCU by which anybody could be reading. */
+	shrink(pool, slab_destroy_now);
 	return slab_pool_nr_slabs(pool);
 }
 

@@ -17,6 +17,7 @@ void *slab_object_around(const struct slab *slab, const void *addr)
 	uintptr_t offset = (uintptr_t)addr - (uintptr_t)slab_base(slab) -
 			   pool->red_left;
 
+	/* Not by the reciprocal, which is exact for the start of objects only. */
 	return slab_object(pool, slab, (unsigned int)(offset / pool->stride));
 }
 
@@ -66,47 +67,45 @@ struct slab *slab_new(const struct slab_req *req)
 	return slab;
 }
 
-void slab_destroy(struct slab_pool *pool, struct slab *slab)
+static void slab_destroy(struct slab_pool *pool, struct slab_cpu *cpu,
+			 struct slab *slab)
 {
 	struct slab_node *n = &pool->nodes[slab->page.node];
 	bool big = slab->page.order > CHUNK_ORDER;
 
 	if (slab_is_debugged(pool))
 		slab_debug_retire(pool, slab);
-	sub_relaxed(&n->nr_slabs, 1);
+	stat_inc(cpu, STAT_free_slab);
 	sub_relaxed(&n->nr_objs, slab->nr_objs);
 	page_map_set((struct page *)slab, big ? 1 : slab->page.nr_pages, 0);
 	/* A racing slab_reap() must not take it for one of ours. */
 	store_relaxed(&slab->pool, NULL);
 	arena_give((struct page *)slab);
+	/*
+	 * Last, and release: who finds no slab left may free the pool. Pairs
+	 * with slab_pool_nr_slabs().
+	 */
+	atomic_fetch_sub_explicit(&n->nr_slabs, 1, memory_order_release);
 }
 
-hidden bool (*slab_retire_hook)(struct slab *chain);
-
-void slab_destroy_retired(struct slab *chain)
+void slab_destroy_now(struct slab_pool *pool, struct slab_cpu *cpu,
+		      struct slab *chain)
 {
 	struct slab *next;
 
 	for (; chain; chain = next) {
-		struct slab_pool *pool = slab_pool_of(chain);
-		struct slab_cpu *count = (struct slab_cpu *)pcpu_shared(pool->slot) - 1;
-
 		next = chain->next;
-		slab_destroy(pool, chain);
-		stat_inc(count, STAT_free_slab);
+		slab_destroy(pool, cpu, chain);
 	}
 }
 
 void slab_destroy_chain(struct slab_pool *pool, struct slab_cpu *cpu,
 			struct slab *chain)
 {
-	struct slab *next;
-
-	for (; chain; chain = next) {
-		next = chain->next;
-		slab_destroy(pool, chain);
-		stat_inc(cpu, STAT_free_slab);
-	}
+	if (unlikely(pool->flags & SLAB_TYPESAFE_BY_RCU))
+		slab_put_aside(pool, chain);
+	else
+		slab_destroy_now(pool, cpu, chain);
 }
 
 static __attribute__((noreturn, cold)) void

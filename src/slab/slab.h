@@ -72,6 +72,7 @@ struct slab_node {
 	_Atomic(uint32_t) nr_partial;
 	_Atomic(uint64_t) nr_slabs;
 	_Atomic(uint64_t) nr_objs;
+	_Atomic(uint64_t) nr_retired;	/* of nr_slabs: wait for a grace period */
 };
 
 /** slab_node_count() - @change slabs more on the partial list; with the lock held */
@@ -103,11 +104,12 @@ _Static_assert(sizeof(struct slab_cpu) % PCPU_SLOT_ALIGN == 0 &&
 
 /**
  * struct slab_pool - what a cache's slabs have in common
- * Constant after slab_pool_init(), but for what slab_pool_widen() changes.
+ * Constant after slab_pool_init(), but for @aside and @keeps.
  */
 struct slab_pool {
 	uint32_t slot;		/* offset of the cache's slot; 0: it has none */
 	uint32_t stride;	/* bytes from one object to the next */
+	uint64_t reciprocal;	/* 2^32 / stride, rounded up */
 	uint32_t object_size;	/* bytes the user asked for, at most */
 	uint32_t inuse;		/* bytes the user's data reaches to */
 	uint32_t align;
@@ -125,6 +127,11 @@ struct slab_pool {
 	void (*ctor)(void *obj);
 	const char *name;
 	struct slab_node *nodes;	/* one per NUMA node */
+	/* SLAB_TYPESAFE_BY_RCU: empty slabs on their way to slab_retire_hook. */
+	_Atomic(struct slab *) aside;
+	/* And it refused some: others aren't taken off the lists until a shrink
+	 * tries again. A hint. */
+	_Atomic(bool) keeps;
 };
 
 /* What slab_pool_init() has to know. */
@@ -159,9 +166,17 @@ bool slab_geometry(struct slab_pool *pool, const struct slab_layout *layout);
 /* Context: inside a section. False: out of memory, nothing is kept. */
 bool slab_pool_init(struct slab_pool *pool, const struct slab_layout *layout);
 void slab_pool_fini(struct slab_pool *pool);
-/* Give empty slabs back; fullest first on the lists. Returns slabs left. */
+/*
+ * Give empty slabs back; fullest first on the lists. Returns slabs left, those
+ * that wait for a grace period included.
+ */
 uint64_t slab_pool_shrink(struct slab_pool *pool);
+/* The same for a pool that is not used any more: it keeps no empty slab. */
+uint64_t slab_pool_close(struct slab_pool *pool);
+/* Acquire: who finds none left may free the pool. Pairs with slab_destroy(). */
 uint64_t slab_pool_nr_slabs(struct slab_pool *pool);
+/* Of these, slabs that wait for a grace period. */
+uint64_t slab_pool_nr_retired(struct slab_pool *pool);
 /* Slabs and used objects on the nodes' lists. */
 void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
 			     uint64_t *objects);
@@ -209,11 +224,25 @@ struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
  * stay the caller's. Inside a section, no lock held.
  */
 extern hidden bool (*slab_retire_hook)(struct slab *chain);
-/* In a section. */
+/* In a section. The pool of a slab may be gone when the slab is. */
 void slab_destroy_retired(struct slab *chain);
 
 /* The object of the slab that @addr points into. */
 void *slab_object_around(const struct slab *slab, const void *addr);
+
+void slab_pool_retire_slow(struct slab_pool *pool);
+
+/*
+ * Taking, giving and shrinking put empty slabs of such a pool aside, perhaps
+ * under a CPU's lock. This hands them to the hook; where it refuses they go
+ * back on their lists. In a section, no lock held.
+ */
+static inline void slab_pool_retire(struct slab_pool *pool)
+{
+	/* Relaxed: who has put some aside comes here later himself. */
+	if (unlikely(load_relaxed(&pool->aside)))
+		slab_pool_retire_slow(pool);
+}
 
 /* debug.c */
 
@@ -243,6 +272,21 @@ uint64_t slab_pool_validate(struct slab_pool *pool);
 void slab_debug_print_owner(struct slab_pool *pool, void *obj);
 /* Would slab_give() take @obj? If not it is reported, without a lock. */
 bool slab_debug_accepts(struct slab_pool *pool, const void *obj);
+/**
+ * slab_debug_defer() - an object is going to be freed after a grace period
+ * @pool: a debugged pool
+ * @obj:  of it, as far as the page map says
+ *
+ * Who frees the object is who calls now, between slab_caller_begin() and
+ * slab_caller_end(); giving it later doesn't change that. The object, which
+ * may still be read, stays as it is, and so do its red zones.
+ *
+ * Context: outside sections. A signal handler that interrupted one may call it
+ *	    as well, but then nothing is recorded.
+ * Return:  false: it must not be freed. It isn't a live object, or waits already;
+ *	    that was reported.
+ */
+bool slab_debug_defer(struct slab_pool *pool, void *obj);
 
 /* debug_track.c */
 
@@ -253,7 +297,8 @@ struct slab_track {
 	uintptr_t addrs[SLAB_TRACK_DEPTH];	/* innermost first, ends with 0 */
 	uint64_t when_ns;			/* 0: nothing is known */
 	uint32_t tid;
-	uint32_t cpu;
+	uint16_t cpu;
+	uint8_t deferred;	/* of a free: it waits for a grace period still */
 };
 
 /* On the stack of who enters a section for an object of a debugged pool. */

@@ -86,7 +86,8 @@ static inline bool slab_index(const struct slab *slab, const void *obj,
 	uintptr_t offset = (uintptr_t)obj - (uintptr_t)slab_base(slab) -
 			   pool->red_left;
 
-	*index = (uint32_t)offset / pool->stride;
+	/* Exact for multiples of the stride, and the others don't pass. */
+	*index = (unsigned int)((uint32_t)offset * pool->reciprocal >> 32);
 	return offset <= UINT32_MAX && *index < slab->nr_objs &&
 	       *index * pool->stride == (uint32_t)offset;
 }
@@ -117,10 +118,15 @@ void slab_mark_free(struct slab_pool *pool, struct slab *slab, uint64_t *free);
 
 /* slab.c */
 struct slab *slab_new(const struct slab_req *req);
-void slab_destroy(struct slab_pool *pool, struct slab *slab);
-/* Destroy a chain of empty slabs that nobody else can see. */
+/*
+ * Get rid of a chain of empty slabs that nobody else can see: destroy them, or
+ * put them aside for slab_pool_retire().
+ */
 void slab_destroy_chain(struct slab_pool *pool, struct slab_cpu *cpu,
 			struct slab *chain);
+/* Destroy them whatever pool it is: nobody can be reading their objects. */
+void slab_destroy_now(struct slab_pool *pool, struct slab_cpu *cpu,
+		      struct slab *chain);
 /*
  * Take up to @nr objects; the caller owns the slab. @freeze: if some are left
  * the slab goes to a CPU's list. *@left: some are, and the slab is the
@@ -128,6 +134,17 @@ void slab_destroy_chain(struct slab_pool *pool, struct slab_cpu *cpu,
  */
 size_t slab_take_objects(struct slab_pool *pool, struct slab *slab, size_t nr,
 			 void **objs, bool freeze, bool *left);
+
+/* Where what belongs to no CPU is counted. */
+static inline struct slab_cpu *slab_shared_cpu(const struct slab_pool *pool)
+{
+	return (struct slab_cpu *)pcpu_shared(pool->slot) - 1;
+}
+
+/* retire.c */
+
+/* A chain of empty slabs waits until the caller has dropped its locks. */
+void slab_put_aside(struct slab_pool *pool, struct slab *chain);
 
 /* partial.c */
 
@@ -141,6 +158,18 @@ struct slab *slab_cpu_pop(struct slab_cpu *cpu);
  */
 void slab_node_put(struct slab_pool *pool, struct slab_cpu *cpu,
 		   struct slab *chain, bool to_head);
+/*
+ * An empty slab may go: the node's list has @on, 0 or 1, slabs more than it
+ * keeps without that one.
+ */
+static inline bool slab_has_spare(const struct slab_pool *pool,
+				  const struct slab_node *n, unsigned int on)
+{
+	return load_relaxed(&n->nr_partial) >= pool->min_partial + on &&
+	       !load_relaxed(&pool->keeps);
+}
+/* Put a chain of owned slabs at the end of their nodes' lists, empty ones too. */
+void slab_node_keep(struct slab_pool *pool, struct slab *chain);
 /* Detach slabs with together @nr free objects, and up to @extra more. */
 struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
 			      size_t nr, unsigned int extra);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rcu/hooks.c - what the layers below ask of RCU
+ *
+ * Typesafe slabs that became empty join the next batch, as objects do, but they
+ * are given back by the role alone. Destroying a cache waits for what is queued
+ * of it.
+ */
+#include "private.h"
+
+/* So many empty slabs are worth a grace period soon. */
+#define GATHER_SLABS	64u
+#define GATHER_SLABS_NS	1000000u
+#define NS_PER_MS	UINT64_C(1000000)
+
+static bool arm_slabs_locked(void)
+{
+	uint64_t now = os_now_ns();
+
+	if (rcu.nr_slabs >= GATHER_SLABS)
+		return rcu_arm_locked(&rcu.gather_at, now + GATHER_SLABS_NS);
+	return rcu_arm_locked(&rcu.drain_at,
+			      now + rcu_options.drain_ms * NS_PER_MS);
+}
+
+/* In a section, no lock held. */
+static bool retire_slabs(struct slab *chain)
+{
+	struct slab *last = chain;
+	uint64_t nr = 1;
+	bool ring;
+
+	/* Nobody reads by an RCU that there isn't, nor could it be waited for. */
+	if (!rcu_get_ops())
+		return false;
+	rcu_start();
+	for (; last->next; last = last->next)
+		nr++;
+	lock_take(&rcu.lock);
+	last->next = rcu.slabs_queued;
+	rcu.slabs_queued = chain;
+	rcu.nr_slabs += nr;
+	ring = arm_slabs_locked();
+	lock_drop(&rcu.lock);
+	if (ring)
+		rcu_ring();
+	return true;
+}
+
+void rcu_set_hooks(void)
+{
+	slab_retire_hook = retire_slabs;
+	cache_rcu_barrier = kvfree_rcu_barrier_on_cache;
+	cache_pressure_hook = rcu_pressure;
+}
