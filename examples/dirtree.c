@@ -34,7 +34,7 @@
 
 #define MAX_READERS	256
 #define NR_ROUNDS	5	/* fewer, if they take longer than */
-#define ROUNDS_SECONDS	15.0
+#define ROUNDS_SECONDS	10.0
 
 struct arguments {
 	const struct memory *way;	/* NULL: all */
