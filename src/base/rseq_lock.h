@@ -72,6 +72,9 @@ static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
 	uint64_t count = word & SLOT_COUNT_MASK;
 	size_t room = ceil > count ? ceil - count : 0, i;
 
+	/* Closed, perhaps: then the word is the drain's, and must not be written. */
+	if (!room)
+		return 0;
 	if (nr > room) {
 		objs += nr - room;
 		nr = room;

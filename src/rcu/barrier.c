@@ -181,7 +181,9 @@ static bool none_pending(struct kmem_cache *s)
 
 	if (!section_enter())
 		return true;
-	none = rcu_steal_all() && load_acquire(&s->rcu_pending) == 0 &&
+	/* In this order: what was on its way is counted as pending after it. */
+	none = rcu_steal_all() && !rcu_moving() &&
+	       load_acquire(&s->rcu_pending) == 0 &&
 	       slab_pool_nr_retired(&s->pool) == 0 &&
 	       rcu_links_pending() == 0 && atomic_load(&rcu.helping) == 0;
 	section_leave();

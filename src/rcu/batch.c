@@ -192,6 +192,8 @@ static bool collect(struct turn *turn)
 	if (!is_due(turn, &drain))
 		return false;
 	turn->drained = drain && rcu_steal_all();
+	if (turn->drained)
+		rcu_wait_for_moves();
 	take_links();
 	lock_take(&rcu.lock);
 	if (drain && !turn->drained)

@@ -98,6 +98,8 @@ struct rcu {
 	_Atomic(uint32_t) progress;	/* changes when something was freed */
 	_Atomic(uint32_t) waiting;	/* threads that wait for @progress */
 	_Atomic(uint32_t) helping;	/* threads that are freeing a block */
+	_Atomic(uint32_t) moves[2];	/* threads on whose stack objects lie */
+	_Atomic(uint32_t) move_side;	/* [R] where those that begin count */
 	_Atomic(uint32_t) awaits_helpers; /* the role waits until there are none */
 	_Atomic(uint32_t) role;		/* 0 free, 1 held, 2 somebody waits */
 	_Atomic(uint32_t) in_gp;	/* the role is inside ops->synchronize() */
@@ -128,6 +130,10 @@ extern hidden struct rcu rcu;
 void rcu_start(void);
 /* Take all arrays' objects into queued blocks; false: not all could be. In a section. */
 bool rcu_steal_all(void);
+/* Somebody has objects in hand, on their way to a queued block. */
+bool rcu_moving(void);
+/* Until all that was taken out of arrays before is queued. In a section; the role's. */
+void rcu_wait_for_moves(void);
 /* Put a filled block on the queue. In a section. */
 void rcu_queue_block(struct rcu_block *block);
 /* Bytes that @obj takes up. */

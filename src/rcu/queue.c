@@ -243,13 +243,60 @@ static void arm_drain(void)
 		rcu_ring();
 }
 
+/*
+ * Objects between an array and the queue are in neither: whoever takes them says
+ * so before, and how far he is after. Sequentially consistent before the pop or
+ * the steal: who then finds the array empty finds the move, too.
+ */
+static unsigned int move_begin(void)
+{
+	unsigned int side = load_relaxed(&rcu.move_side);
+
+	atomic_fetch_add(&rcu.moves[side], 1);
+	return side;
+}
+
+/* Release: pairs with rcu_moving() and wait_for_side(). */
+static void move_end(unsigned int side)
+{
+	atomic_fetch_sub_explicit(&rcu.moves[side], 1, memory_order_release);
+}
+
+bool rcu_moving(void)
+{
+	return atomic_load(&rcu.moves[0]) || atomic_load(&rcu.moves[1]);
+}
+
+static void wait_for_side(unsigned int side)
+{
+	/* Each move is a few thousand instructions, in a section. */
+	while (atomic_load(&rcu.moves[side]))
+		sched_yield();
+}
+
+/*
+ * Those that come take the other side, so that a steady stream of them can't be
+ * waited for for ever. One that read the old side and counts itself there late
+ * began after the arrays were taken: what it moves was queued after that.
+ */
+void rcu_wait_for_moves(void)
+{
+	unsigned int side = load_relaxed(&rcu.move_side);
+
+	wait_for_side(side ^ 1);
+	atomic_store(&rcu.move_side, side ^ 1);
+	wait_for_side(side);
+}
+
 /* This CPU's array is full: its content becomes a block. False: no memory. */
 static bool flush_array(unsigned int cpu)
 {
 	struct rcu_block *block = rcu_block_take();
+	unsigned int side;
 
 	if (!block)
 		return false;
+	side = move_begin();
 	block->nr = (uint32_t)pcpu_pop(&rcu.array, RCU_BLOCK_OBJS, block->objs,
 				       false);
 	block->since_ns = atomic_exchange_explicit(&rcu.since_ns[cpu],
@@ -259,6 +306,7 @@ static bool flush_array(unsigned int cpu)
 		rcu_queue_block(block);
 	else
 		rcu_block_give(block);
+	move_end(side);
 	return true;
 }
 
@@ -286,16 +334,18 @@ static void report_unreachable(void)
 bool rcu_steal_all(void)
 {
 	struct rcu_block *block = NULL;
+	unsigned int side;
 	int cpu = -1;
 	size_t nr;
 
 	if (!has_array())
 		return true;
+	side = move_begin();
 	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
 		if (!block)
 			block = take_any_block();
 		if (!block)
-			return false;
+			break;
 		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr))
 			report_unreachable();
 		if (!nr)
@@ -307,6 +357,10 @@ bool rcu_steal_all(void)
 	}
 	if (block)
 		rcu_block_give(block);
+	move_end(side);
+	/* Not the end: there was no memory for a block. */
+	if (cpu >= 0)
+		return false;
 	add_relaxed(&rcu.drains, 1);
 	return true;
 }

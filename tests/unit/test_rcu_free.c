@@ -386,6 +386,46 @@ static void threads_may_queue_and_wait_together(void **state)
 	kmem_cache_destroy(q.s);
 }
 
+/*
+ * Whoever's array, and whoever else takes from it at that moment: what this thread
+ * queued is freed when its barrier returns.
+ */
+static void queue_and_wait(void *name)
+{
+	struct kmem_cache *s = kmem_cache_create(name, sizeof(struct node),
+						 NULL, SLAB_NO_MERGE);
+
+	require(s);
+	for (int round = 0; round < 300; round++) {
+		for (int i = 0; i < 20 + round * 7; i++) {
+			struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
+
+			require(n);
+			kfree_rcu(n, rcu);
+		}
+		if (round & 1)
+			kvfree_rcu_barrier();
+		else
+			kvfree_rcu_barrier_on_cache(s);
+		require(objects_of(s) == 0);
+	}
+	kmem_cache_destroy(s);
+}
+
+static void each_barrier_is_for_all_that_its_caller_queued(void **state)
+{
+	static char name[6][16];
+	struct task task[6];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(task); i++) {
+		snprintf(name[i], sizeof(name[i]), "caller_%zu", i);
+		task_start(&task[i], queue_and_wait, name[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(task); i++)
+		task_join(&task[i]);
+}
+
 static const struct child_action actions[] = { { NULL, NULL } };
 
 static const struct CMUnitTest tests[] = {
@@ -401,6 +441,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(barrier_finds_what_lies_on_other_cpus),
 	case_of(barrier_on_cache_frees_the_caches_objects),
 	case_of(threads_may_queue_and_wait_together),
+	case_of(each_barrier_is_for_all_that_its_caller_queued),
 };
 
 UNIT_MAIN(tests, actions)
