@@ -118,6 +118,8 @@ struct rcu {
 	struct rcu_stripe stripes[RCU_STRIPES];
 	/* Per CPU: nothing in its array was queued before. */
 	_Atomic(uint64_t) since_ns[PCPU_MAX_CPUS];
+	/* Threads that have taken pointers out of it and not yet queued them. */
+	_Atomic(uint32_t) moving[PCPU_MAX_CPUS];
 };
 
 extern hidden struct rcu rcu;

@@ -250,6 +250,7 @@ static bool flush_array(unsigned int cpu)
 
 	if (!block)
 		return false;
+	atomic_fetch_add(&rcu.moving[cpu], 1);
 	block->nr = (uint32_t)pcpu_pop(&rcu.array, RCU_BLOCK_OBJS, block->objs,
 				       false);
 	block->since_ns = atomic_exchange_explicit(&rcu.since_ns[cpu],
@@ -259,7 +260,21 @@ static bool flush_array(unsigned int cpu)
 		rcu_queue_block(block);
 	else
 		rcu_block_give(block);
+	atomic_fetch_sub(&rcu.moving[cpu], 1);
 	return true;
+}
+
+/*
+ * Until what others took out of arrays before is queued, and counted: a barrier
+ * would miss it. They are in sections and wait for nobody.
+ */
+static void wait_for_movers(void)
+{
+	int cpu = -1;
+
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
+		while (atomic_load(&rcu.moving[cpu]))
+			sched_yield();
 }
 
 static struct rcu_block *take_any_block(void)
@@ -296,15 +311,18 @@ bool rcu_steal_all(void)
 			block = take_any_block();
 		if (!block)
 			return false;
+		atomic_fetch_add(&rcu.moving[cpu], 1);
 		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr))
 			report_unreachable();
-		if (!nr)
-			continue;
-		block->nr = (uint32_t)nr;
-		block->since_ns = load_relaxed(&rcu.since_ns[cpu]);
-		rcu_queue_block(block);
-		block = NULL;
+		if (nr) {
+			block->nr = (uint32_t)nr;
+			block->since_ns = load_relaxed(&rcu.since_ns[cpu]);
+			rcu_queue_block(block);
+			block = NULL;
+		}
+		atomic_fetch_sub(&rcu.moving[cpu], 1);
 	}
+	wait_for_movers();
 	if (block)
 		rcu_block_give(block);
 	add_relaxed(&rcu.drains, 1);
