@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rcu/readers.c - where each flavour of liburcu keeps a thread's registration
+ * rcu/flavor_readers.c - where each flavour of liburcu keeps a thread's registration
  *
  * By symbols that liburcu's own inline functions refer to in programs, so they
  * are part of its ABI. memb's are linked with. Another flavour's resolve to
