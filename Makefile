@@ -30,7 +30,7 @@ deps-build:
 $(BUILD)/build.ninja: | deps-build
 	meson setup --prefix $(PREFIX) $(MESON_FLAGS) $(BUILD)
 
-## make run [DIR=/path]: build a directory tree in memory and take it down again
+## make run [DIR=/path]: a directory tree in memory, deleted under readers by kfree_rcu
 run: all
 	$(BUILD)/examples/dirtree $(DIR)
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "rcu.h"
 #include "scenario.h"
 
 #define MAX_ALLOCATORS	12
@@ -26,6 +27,8 @@ enum touch { TOUCH_AUTO, TOUCH_ALWAYS, TOUCH_NEVER };
 
 /**
  * struct options - the command line
+ * @full:     the published size, for scenarios that have one
+ * @rounds:   as asked for; 0: the scenario's default
  * @peers:    comma-separated names, or NULL for all
  * @libkmem:  path of the library, or NULL: look for it
  * @json:     file for all results, or NULL
@@ -33,6 +36,7 @@ enum touch { TOUCH_AUTO, TOUCH_ALWAYS, TOUCH_NEVER };
  */
 struct options {
 	bool quick;
+	bool full;
 	enum touch touch;
 	unsigned int rounds;
 	enum mode mode;
@@ -40,6 +44,7 @@ struct options {
 	const char *libkmem;
 	const char *json;
 	const char *results;
+	struct rcu_params rcu;
 };
 
 /* A library that can be preloaded: libkmem, or a peer. */
@@ -53,12 +58,19 @@ struct library {
 
 enum kind { KIND_KMEM, KIND_PEER, KIND_HARNESS };
 
-/* A row of the table. */
+/**
+ * struct allocator - a row of the table
+ * @preload:  for LD_PRELOAD, or NULL
+ * @settings: of the environment, NAME=VALUE up to a NULL; or NULL
+ * @args:     for the worker, see struct job; or NULL
+ */
 struct allocator {
 	const char *name;
 	enum kind kind;
 	enum api api;
-	const char *preload;	/* path, or NULL */
+	const char *preload;
+	const char *const *settings;
+	const char *args;
 };
 
 /* A running worker process. Without standard error if quiet at its start. */
@@ -67,6 +79,7 @@ struct worker {
 	pid_t pid;
 	int to;
 	int from;
+	unsigned int timeout_s;
 	const struct allocator *allocator;
 };
 
@@ -118,6 +131,8 @@ void libraries_json(FILE *f);
 /** allocators_of() - the rows of a scenario; returns their number */
 unsigned int allocators_of(const struct scenario *scenario,
 			   struct allocator *allocators);
+/** libkmem_path() - of libkmem, as found; empty if it is skipped */
+const char *libkmem_path(void);
 /** peer_known() - is there a peer of this name (@len bytes)? */
 bool peer_known(const char *name, size_t len);
 
@@ -199,5 +214,48 @@ const char *ratio_word(const struct summary *ratio);
  *  @json is NULL; false if a worker of ours died */
 bool memory_measure(const struct options *options, const struct environment *env,
 		    FILE *json);
+/** available_bytes() - memory to be had without swapping */
+double available_bytes(void);
+
+/* rcu_run.c, rcu_report.c */
+
+enum rcu_caller_row { CALLER_KFREE_RCU, CALLER_FREE };
+
+/**
+ * struct rcu_results - `kmem-bench rcu`, all rounds
+ * @params:     as measured, nothing left to default
+ * @value:      rows by rounds of each value, one case
+ * @caller:     medians of a call, rows are enum rcu_caller_row
+ * @caller_min: the smallest
+ */
+struct rcu_results {
+	struct rcu_params params;
+	bool quick;
+	bool full;
+	bool touch;
+	unsigned int nr_rounds;
+	struct results value[NR_RCU_VALUES];
+	struct results caller;
+	struct results caller_min;
+};
+
+/** rcu_measure() - as memory_measure() */
+bool rcu_measure(const struct options *options, const struct environment *env,
+		 FILE *json);
+/** rcu_rounds() - the rounds of one value of row @a */
+double *rcu_rounds(const struct rcu_results *results, enum rcu_value value,
+		   unsigned int a);
+/** rcu_stopped() - the loop in which memory ran out in a round; 0: in none */
+unsigned int rcu_stopped(const struct rcu_results *results, unsigned int a);
+/** rcu_objects_per_gp() - of row @a; false if it has waited for none */
+bool rcu_objects_per_gp(const struct rcu_results *results, unsigned int a,
+			struct summary *out);
+/** rcu_report_table() - for people */
+void rcu_report_table(FILE *f, const struct rcu_results *results);
+/** rcu_report_json() - one JSON object */
+void rcu_report_json(FILE *f, const struct rcu_results *results,
+		     const struct environment *env);
+/** rcu_goals_report() - the numbers to reach, and what was reached (goals.c) */
+void rcu_goals_report(FILE *f, const struct rcu_results *results);
 
 #endif /* BENCH_BENCH_H */

@@ -281,8 +281,7 @@ static bool measure_idle(const struct options *options, struct output *out,
 	return true;
 }
 
-/* Memory to be had without swapping, bytes. */
-static double available_bytes(void)
+double available_bytes(void)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
 	char line[128];

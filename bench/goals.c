@@ -145,3 +145,102 @@ void goals_report(FILE *f, const struct results *results)
 			goal_report(f, results, &goals[i], c);
 	}
 }
+
+/**
+ * struct rcu_goal - the same for a value of `kmem-bench rcu`
+ * @over: a row's name, or NULL for the best call_rcu of each round
+ */
+struct rcu_goal {
+	enum rcu_value value;
+	const char *ours;
+	const char *over;
+	double limit;
+};
+
+static const struct rcu_goal rcu_goals[] = {
+	{ RCU_FREED_NS, "kmem-bulk", "kmem-no-bulk", 0.50 },
+	{ RCU_FREED_NS, "kmem-bulk", NULL, 0.20 },
+	{ RCU_PEAK, "kmem-bulk", "kmem-no-bulk", 0.50 },
+	{ RCU_PEAK, "kmem-bulk", "call_rcu+jemalloc", 1.00 },
+};
+
+#define RCU_OBJECTS_GOAL	500.0	/* per grace period, at least */
+#define RCU_CALLER_GOAL		1.50
+
+/* Did a run of a row that @goal compares run out of memory? Says so. */
+static bool rcu_unjudged(FILE *f, const struct rcu_results *results,
+			 const struct rcu_goal *goal)
+{
+	const struct results *table = &results->value[goal->value];
+	unsigned int a;
+
+	for (a = 0; a < table->nr_allocators; a++) {
+		const struct allocator *row = &table->allocators[a];
+		bool compared = !strcmp(row->name, goal->ours) ||
+			(goal->over ? !strcmp(row->name, goal->over) :
+			 row->kind == KIND_PEER);
+
+		if (!compared || !rcu_stopped(results, a))
+			continue;
+		fprintf(f, "not judged: %s ran out of memory\n", row->name);
+		return true;
+	}
+	return false;
+}
+
+static void rcu_goal_report(FILE *f, const struct rcu_results *results,
+			    const struct rcu_goal *goal)
+{
+	const struct results *table = &results->value[goal->value];
+	int ours = row_of(table, goal->ours);
+	int over = goal->over ? row_of(table, goal->over) : -1;
+	struct summary ratio;
+
+	if (ours < 0)
+		return;
+	if (over >= 0)
+		ratio_over(table, 0, (unsigned int)ours, (unsigned int)over, &ratio);
+	else if (goal->over || !ratio_over_peers(table, 0, (unsigned int)ours, &ratio))
+		return;
+	fprintf(f, "goal: %-28s over %-17s ", goal->value == RCU_PEAK ?
+		"kmem-bulk, peak resident" : "kmem-bulk, time until freed",
+		goal->over ? goal->over : "best call_rcu");
+	if (rcu_unjudged(f, results, goal))
+		return;
+	fprintf(f, "%7.2f [%.2f .. %.2f]  wanted <= %.2f  %s\n", ratio.median, ratio.low,
+		ratio.high, goal->limit, goal_word(&ratio, goal->limit));
+}
+
+/* More is better here: judged by the inverse. */
+static void rcu_objects_goal(FILE *f, const struct rcu_results *results)
+{
+	int ours = row_of(&results->value[0], "kmem-bulk");
+	struct summary objects;
+	struct summary inverse;
+
+	if (ours < 0 || !rcu_objects_per_gp(results, (unsigned int)ours, &objects))
+		return;
+	inverse = (struct summary){
+		.median = 1 / objects.median,
+		.low = 1 / objects.high, .high = 1 / objects.low,
+	};
+	fprintf(f, "goal: %-28s %22s %7.0f [%.0f .. %.0f]  wanted >= %.0f  %s\n",
+		"kmem-bulk, objects", "per grace period", objects.median, objects.low,
+		objects.high, RCU_OBJECTS_GOAL, goal_word(&inverse, 1 / RCU_OBJECTS_GOAL));
+}
+
+void rcu_goals_report(FILE *f, const struct rcu_results *results)
+{
+	struct summary ratio;
+	size_t i;
+
+	for (i = 0; i < sizeof(rcu_goals) / sizeof(rcu_goals[0]); i++)
+		rcu_goal_report(f, results, &rcu_goals[i]);
+	rcu_objects_goal(f, results);
+	if (!(results_rounds(&results->caller, 0, CALLER_FREE)[0] > 0))
+		return;
+	ratio_over(&results->caller, 0, CALLER_KFREE_RCU, CALLER_FREE, &ratio);
+	fprintf(f, "goal: %-28s over %-17s %7.2f [%.2f .. %.2f]  wanted <= %.2f  %s\n",
+		"the caller's kfree_rcu", "kmem_cache_free", ratio.median, ratio.low,
+		ratio.high, RCU_CALLER_GOAL, goal_word(&ratio, RCU_CALLER_GOAL));
+}

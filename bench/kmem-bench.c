@@ -14,20 +14,32 @@
 
 #include "bench.h"
 
-#define ROUNDS		7
-#define ROUNDS_QUICK	3
-#define MEMORY		"memory"
-
 static const struct scenario *const scenarios[] = {
 	&scenario_pair, &scenario_bulk, &scenario_random, &scenario_handoff,
 };
 
 /* For workers only. */
 static const struct scenario *const inner_scenarios[] = {
-	&scenario_memory_caches, &scenario_memory_idle,
+	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
+	&scenario_rcu_caller,
+};
+
+/* Scenarios of a form of their own, after the others. */
+struct special {
+	const char *name;
+	const char *summary;
+	bool (*measure)(const struct options *options, const struct environment *env,
+			FILE *json);
+};
+
+static const struct special specials[] = {
+	{ "memory", "resident bytes: one cache, 1000 caches, idle after a 1 GiB peak",
+	  memory_measure },
+	{ "rcu", "kfree_rcu and call_rcu: the kernel's rcuscale kfree test", rcu_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
+#define NR_SPECIALS	(sizeof(specials) / sizeof(specials[0]))
 #define NR_INNER	(sizeof(inner_scenarios) / sizeof(inner_scenarios[0]))
 
 const struct scenario *scenario_find(const char *name)
@@ -53,28 +65,31 @@ static void print_help(void)
 	     "scenarios:");
 	for (i = 0; i < NR_SCENARIOS; i++)
 		printf("  %-12s %s\n", scenarios[i]->name, scenarios[i]->summary);
-	puts("  memory       resident bytes: one cache, 1000 caches, idle after a 1 GiB peak\n"
-	     "\n"
+	for (i = 0; i < NR_SPECIALS; i++)
+		printf("  %-12s %s\n", specials[i].name, specials[i].summary);
+	puts("\n"
 	     "options:\n"
 	     "  --quick          fewer and shorter rounds, a smaller peak\n"
-	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3)\n"
+	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3, but rcu always 7)\n"
 	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
 	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
 	     "  --touch, --no-touch\n"
 	     "                   write the first 8 bytes of an object after allocation and\n"
 	     "                   read them before freeing, or leave its memory alone (default:\n"
-	     "                   random and handoff touch, pair and bulk don't)\n"
+	     "                   random, handoff and rcu touch, pair and bulk don't)\n"
 	     "  --json FILE      write the results: one object for one scenario, otherwise\n"
 	     "                   an array of them\n"
 	     "  --results DIR    write DIR/<machine>/<scenario>.json\n"
 	     "  --libkmem FILE   the library (default: of this build, or as the loader finds it)\n"
 	     "  --machine        print the machine's name as in the results and exit\n"
-	     "  --help           print this and exit");
+	     "  --help           print this and exit\n");
+	rcu_params_help();
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
 		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
-		 OPT_HELP };
+		 OPT_HELP, OPT_FULL,
+		 OPT_RCU = 0x100 };	/* plus enum rcu_option */
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
@@ -88,6 +103,16 @@ static const struct option long_options[] = {
 	{ "libkmem", required_argument, NULL, OPT_LIBKMEM },
 	{ "machine", no_argument, NULL, OPT_MACHINE },
 	{ "help", no_argument, NULL, OPT_HELP },
+	{ "full", no_argument, NULL, OPT_FULL },
+	{ "kfree-nthreads", required_argument, NULL, OPT_RCU + RCU_OPT_NTHREADS },
+	{ "kfree-loops", required_argument, NULL, OPT_RCU + RCU_OPT_LOOPS },
+	{ "kfree-alloc-num", required_argument, NULL, OPT_RCU + RCU_OPT_ALLOC_NUM },
+	{ "kfree-mult", required_argument, NULL, OPT_RCU + RCU_OPT_MULT },
+	{ "kfree-by-call-rcu", optional_argument, NULL, OPT_RCU + RCU_OPT_BY_CALL_RCU },
+	{ "kfree-rcu-test-double", optional_argument, NULL, OPT_RCU + RCU_OPT_DOUBLE },
+	{ "kfree-rcu-test-single", optional_argument, NULL, OPT_RCU + RCU_OPT_SINGLE },
+	{ "call-rcu", required_argument, NULL, OPT_RCU + RCU_OPT_CALL_RCU },
+	{ "max-resident", required_argument, NULL, OPT_RCU + RCU_OPT_MAX_RESIDENT },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -145,11 +170,27 @@ static void print_machine(void)
 	puts(env.machine);
 }
 
+/* @index: which of long_options. */
+static void apply_rcu_option(int id, int index, struct options *options)
+{
+	const char *wrong = rcu_params_set(&options->rcu, (enum rcu_option)(id - OPT_RCU),
+					   optarg);
+	char what[256];
+
+	if (!wrong)
+		return;
+	snprintf(what, sizeof(what), "--%s %s", long_options[index].name, wrong);
+	usage_error(what, optarg);
+}
+
 static void apply_option(int id, struct options *options)
 {
 	switch (id) {
 	case OPT_QUICK:
 		options->quick = true;
+		break;
+	case OPT_FULL:
+		options->full = true;
 		break;
 	case OPT_ROUNDS:
 		options->rounds = parse_rounds(optarg);
@@ -187,23 +228,37 @@ static void apply_option(int id, struct options *options)
 	}
 }
 
+static bool known(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SCENARIOS; i++)
+		if (!strcmp(scenarios[i]->name, word))
+			return true;
+	for (i = 0; i < NR_SPECIALS; i++)
+		if (!strcmp(specials[i].name, word))
+			return true;
+	return false;
+}
+
 static void parse(int argc, char **argv, struct options *options)
 {
+	int index;
 	int id;
 
 	memset(options, 0, sizeof(*options));
-	while ((id = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		apply_option(id, options);
-	if (!options->rounds)
-		options->rounds = options->quick ? ROUNDS_QUICK : ROUNDS;
-	for (id = optind; id < argc; id++) {
-		size_t i = 0;
-
-		while (i < NR_SCENARIOS && strcmp(scenarios[i]->name, argv[id]))
-			i++;
-		if (i == NR_SCENARIOS && strcmp(argv[id], MEMORY))
-			usage_error("no such scenario", argv[id]);
+	rcu_params_init(&options->rcu);
+	while ((id = getopt_long(argc, argv, "", long_options, &index)) != -1) {
+		if (id >= OPT_RCU)
+			apply_rcu_option(id, index, options);
+		else
+			apply_option(id, options);
 	}
+	if (options->quick && options->full)
+		usage_error("it is --quick or it is", "--full");
+	for (id = optind; id < argc; id++)
+		if (!known(argv[id]))
+			usage_error("no such scenario", argv[id]);
 }
 
 /* Without scenarios on the command line all are wanted. */
@@ -219,9 +274,11 @@ static bool wanted(const char *name, char **words)
 
 static unsigned int nr_wanted(char **words)
 {
-	unsigned int nr = wanted(MEMORY, words);
+	unsigned int nr = 0;
 	size_t i;
 
+	for (i = 0; i < NR_SPECIALS; i++)
+		nr += wanted(specials[i].name, words);
 	for (i = 0; i < NR_SCENARIOS; i++)
 		nr += wanted(scenarios[i]->name, words);
 	return nr;
@@ -324,11 +381,11 @@ static bool run_scenario(const struct scenario *scenario, const struct options *
 	return ok;
 }
 
-/* @scenario NULL: the memory scenario, which has its own form. */
-static bool run_to_sinks(const struct scenario *scenario, const struct options *options,
-			 struct environment *env, struct sink *json)
+/* One of the two is NULL. */
+static bool run_to_sinks(const struct scenario *scenario, const struct special *special,
+			 const struct options *options, struct environment *env,
+			 struct sink *json)
 {
-	const char *name = scenario ? scenario->name : MEMORY;
 	struct object object;
 	FILE *f = open_memstream(&object.text, &object.len);
 	bool ok;
@@ -336,14 +393,15 @@ static bool run_to_sinks(const struct scenario *scenario, const struct options *
 	if (!f)
 		return false;
 	ok = scenario ? run_scenario(scenario, options, env, f) :
-		memory_measure(options, env, f);
+		special->measure(options, env, f);
 	fclose(f);
 	if (json->f && object.len) {
 		fputs(ftell(json->f) > 2 ? "," : "", json->f);
 		fwrite(object.text, 1, object.len, json->f);
 	}
 	if (object.len)
-		ok &= write_result(options, env, name, &object);
+		ok &= write_result(options, env, scenario ? scenario->name : special->name,
+				   &object);
 	free(object.text);
 	fflush(stdout);
 	return ok;
@@ -374,9 +432,10 @@ static bool run_all(char **words, const struct options *options,
 
 	for (i = 0; i < NR_SCENARIOS; i++)
 		if (wanted(scenarios[i]->name, words))
-			ok &= run_to_sinks(scenarios[i], options, env, json);
-	if (wanted(MEMORY, words))
-		ok &= run_to_sinks(NULL, options, env, json);
+			ok &= run_to_sinks(scenarios[i], NULL, options, env, json);
+	for (i = 0; i < NR_SPECIALS; i++)
+		if (wanted(specials[i].name, words))
+			ok &= run_to_sinks(NULL, &specials[i], options, env, json);
 	return ok;
 }
 

@@ -27,6 +27,11 @@ uint64_t thread_ns(void)
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t process_ns(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a;

@@ -49,6 +49,8 @@ struct summary {
 uint64_t wall_ns(void);
 /** thread_ns() - CPU time of the calling thread in ns, kernel time included */
 uint64_t thread_ns(void);
+/** process_ns() - CPU time of all threads of the process, those that ended too */
+uint64_t process_ns(void);
 
 /** measure_fn() - run @loops turns; returns the number of objects they handled */
 typedef uint64_t measure_fn(void *ctx, uint64_t loops);

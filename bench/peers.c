@@ -139,6 +139,11 @@ bool libraries_probe(const struct options *options)
 	return probe_kmem(options);
 }
 
+const char *libkmem_path(void)
+{
+	return kmem.path;
+}
+
 void libraries_json(FILE *f)
 {
 	const char *separator = "";

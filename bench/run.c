@@ -10,6 +10,8 @@
 
 /* Below this share of fast-path hits nothing is called "rseq". */
 #define HITS_NEEDED 0.99
+#define ROUNDS		7
+#define ROUNDS_QUICK	3
 
 const unsigned int bench_sizes[NR_SIZES] = { 64, 256, 1024 };
 
@@ -30,7 +32,8 @@ double *results_rounds(const struct results *results, unsigned int c, unsigned i
 static bool results_init(struct results *results, const struct scenario *scenario,
 			 const struct options *options)
 {
-	unsigned int nr_rounds = options->rounds;
+	unsigned int nr_rounds = options->rounds ? options->rounds :
+				 options->quick ? ROUNDS_QUICK : ROUNDS;
 	unsigned int nr_ns = 0;
 	size_t nr_rows;
 
@@ -149,7 +152,7 @@ bool results_measure(const struct scenario *scenario, const struct options *opti
 	unsigned int round = 0;
 	bool ok = results_init(results, scenario, options);
 
-	for (; ok && round <= options->rounds; round++)
+	for (; ok && round <= results->nr_rounds; round++)
 		ok = run_round(results, options, round, since);
 	progress(results, round, 0, since);
 	return ok;

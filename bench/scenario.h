@@ -25,6 +25,7 @@ struct variant {
  * @pinned:       single-threaded: the worker stays on one CPU
  * @plan:         how long a case runs in a round
  * @quick_plan:   the same with --quick
+ * @timeout_s:    until a worker that doesn't answer is given up; 0: three minutes
  * @run:          runs one case in a worker, sets job->value
  */
 struct scenario {
@@ -38,6 +39,7 @@ struct scenario {
 	bool pinned;
 	struct measure_plan plan;
 	struct measure_plan quick_plan;
+	unsigned int timeout_s;
 	void (*run)(struct job *job);
 };
 
@@ -54,6 +56,9 @@ extern const struct scenario scenario_handoff;
 /* The two halves of `kmem-bench memory`; the driver puts them together. */
 extern const struct scenario scenario_memory_caches;
 extern const struct scenario scenario_memory_idle;
+/* And of `kmem-bench rcu`. */
+extern const struct scenario scenario_rcu;
+extern const struct scenario scenario_rcu_caller;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

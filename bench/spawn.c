@@ -17,7 +17,7 @@
 #include "bench.h"
 
 /* A case takes a few seconds at most, the idle process of "memory" half a minute. */
-#define ANSWER_TIMEOUT_MS	180000
+#define ANSWER_TIMEOUT_S	180
 
 static const char *api_word(const struct allocator *allocator)
 {
@@ -45,14 +45,18 @@ static _Noreturn void become_worker(const struct allocator *allocator,
 		(char *)"kmem-bench", (char *)"--worker", (char *)scenario->name,
 		(char *)allocator->name, (char *)api_word(allocator),
 		(char *)(touches(scenario, options) ? "touch" : "no-touch"),
-		(char *)(options->quick ? "quick" : "full"), NULL
+		(char *)(options->quick ? "quick" : "full"),
+		(char *)(allocator->args ? allocator->args : ""), NULL
 	};
+	const char *const *setting = allocator->settings;
 
 	signal(SIGPIPE, SIG_DFL);
 	if (allocator->preload)
 		setenv("LD_PRELOAD", allocator->preload, 1);
 	else
 		unsetenv("LD_PRELOAD");
+	for (; setting && *setting; setting++)
+		putenv((char *)*setting);
 	if (options->mode != MODE_AUTO)
 		setenv("KMEM_RSEQ", options->mode == MODE_RSEQ ? "1" : "0", 1);
 	execv("/proc/self/exe", argv);
@@ -84,6 +88,7 @@ bool worker_start(struct worker *worker, const struct allocator *allocator,
 	worker->to = to[1];
 	worker->from = from[0];
 	worker->allocator = allocator;
+	worker->timeout_s = scenario->timeout_s ? scenario->timeout_s : ANSWER_TIMEOUT_S;
 	return true;
 
 close_from:
@@ -98,15 +103,15 @@ fail:
 }
 
 /* One line without its newline; false at the end of the input or after the timeout. */
-static bool read_line(int fd, char *line, size_t len)
+static bool read_line(const struct worker *worker, char *line, size_t len)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct pollfd ready = { .fd = worker->from, .events = POLLIN };
 	size_t have = 0;
 
 	while (have + 1 < len) {
-		if (poll(&ready, 1, ANSWER_TIMEOUT_MS) <= 0)
+		if (poll(&ready, 1, (int)worker->timeout_s * 1000) <= 0)
 			return false;
-		if (read(fd, line + have, 1) != 1)
+		if (read(worker->from, line + have, 1) != 1)
 			return false;
 		if (line[have] == '\n') {
 			line[have] = '\0';
@@ -122,7 +127,7 @@ bool worker_text(struct worker *worker, const char *question, char *text, size_t
 	ssize_t asked = (ssize_t)strlen(question);
 
 	return write(worker->to, question, (size_t)asked) == asked &&
-	       read_line(worker->from, text, len);
+	       read_line(worker, text, len);
 }
 
 static void say_how_it_died(struct worker *worker, unsigned int size, unsigned int n)
@@ -144,17 +149,34 @@ static void say_how_it_died(struct worker *worker, unsigned int size, unsigned i
 			name, WEXITSTATUS(status), size, n);
 }
 
+/* All numbers of an answer; false if one is missing. */
+static bool scan_answer(const char *text, struct answer *answer)
+{
+	double numbers[JOB_VALUES + 2];
+	size_t i;
+
+	for (i = 0; i < JOB_VALUES + 2; i++) {
+		char *end;
+
+		numbers[i] = strtod(text, &end);
+		if (end == text)
+			return false;
+		text = end;
+	}
+	memcpy(answer->value, numbers, sizeof(answer->value));
+	answer->fast = numbers[JOB_VALUES];
+	answer->all = numbers[JOB_VALUES + 1];
+	return true;
+}
+
 bool worker_run(struct worker *worker, unsigned int size, unsigned int n,
 		struct answer *answer)
 {
 	char question[64];
-	char text[256];
+	char text[512];
 
 	snprintf(question, sizeof(question), "run %u %u\n", size, n);
-	if (worker_text(worker, question, text, sizeof(text)) &&
-	    sscanf(text, "%lf %lf %lf %lf %lf %lf", &answer->value[0],
-		   &answer->value[1], &answer->value[2], &answer->value[3],
-		   &answer->fast, &answer->all) == 6)
+	if (worker_text(worker, question, text, sizeof(text)) && scan_answer(text, answer))
 		return true;
 	say_how_it_died(worker, size, n);
 	return false;

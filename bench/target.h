@@ -59,7 +59,7 @@ struct target {
 /* Set before the first job, constant afterwards. */
 extern struct target target;
 
-#define JOB_VALUES	4
+#define JOB_VALUES	9
 
 /**
  * struct job - one case, as a worker runs it
@@ -72,6 +72,7 @@ extern struct target target;
  * @plan:    how long
  * @cache:   for API_CACHE and API_BULK
  * @objs:    scratch of the scenario
+ * @args:    what the driver says besides, the scenario's own; may be empty
  * @value:   results; [0] is ns per object in all scenarios that measure time
  */
 struct job {
@@ -83,6 +84,7 @@ struct job {
 	struct measure_plan plan;
 	struct kmem_cache *cache;
 	void **objs;
+	const char *args;
 	double value[JOB_VALUES];
 };
 
@@ -93,6 +95,8 @@ _Noreturn void worker_die(const char *fmt, ...)
 /** worker_pin() - bind the thread to the allowed CPU number @index, counted
  *  from the last one down; false if there are not so many */
 bool worker_pin(unsigned int index);
+/** worker_nr_cpus() - how many those are */
+unsigned int worker_nr_cpus(void);
 
 /**
  * worker_array() - memory of the harness itself, page aligned, cleared

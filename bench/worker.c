@@ -61,6 +61,15 @@ bool worker_pin(unsigned int index)
 	return false;
 }
 
+unsigned int worker_nr_cpus(void)
+{
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(getpid(), sizeof(allowed), &allowed))
+		worker_die("sched_getaffinity: %s", strerror(errno));
+	return (unsigned int)CPU_COUNT(&allowed);
+}
+
 void *worker_array(size_t nr, size_t size)
 {
 	void *array = mmap(NULL, nr * size, PROT_READ | PROT_WRITE,
@@ -269,7 +278,7 @@ static bool parse_api(const char *word, struct job *job)
 
 int worker_main(int argc, char **argv)
 {
-	const struct scenario *scenario = argc == 7 ? scenario_find(argv[2]) : NULL;
+	const struct scenario *scenario = argc == 8 ? scenario_find(argv[2]) : NULL;
 	struct job job = { 0 };
 	char line[256];
 
@@ -280,6 +289,7 @@ int worker_main(int argc, char **argv)
 	worker_name = argv[3];
 	job.touch = !strcmp(argv[5], "touch");
 	job.plan = strcmp(argv[6], "quick") ? scenario->plan : scenario->quick_plan;
+	job.args = argv[7];
 	target_init();
 	if (job.api != API_MALLOC && !target.cache_alloc)
 		worker_die("libkmem is not loaded");

@@ -1,662 +1,315 @@
 // SPDX-License-Identifier: MIT
 /*
- * dirtree.c - a directory tree in memory: caches, kmalloc and bulk freeing
+ * dirtree.c - a directory tree in memory, deleted under readers: kfree_rcu
  *
- *	dirtree [DIR]		(default /usr)
+ *	dirtree [--free=WAY] [--readers=N] [DIR]	(default /usr)
  *
- * Two threads read DIR and everything below it into a table, as the kernel
- * keeps directory entries: each object found becomes a struct tree_node from a
- * cache of its own, and a name from kmalloc(). Then every path is looked up
- * again, and at last the tree is taken down with the bulk calls, some hundred
- * objects at a time.
+ * DIR and everything below it is read into an RCU hash table, as the kernel
+ * keeps directory entries, and every path is looked up again. Then one thread
+ * deletes the tree, each object by kfree_rcu(), while others go on looking
+ * paths up without any lock.
  *
- * Symbolic links are not followed, except DIR itself. What can't be read or
- * vanishes meanwhile is counted and left out.
+ * Without --free, this is done in each of the ways to free memory in turn, some
+ * times over, and at the end a table compares them. Each time has a process of
+ * its own, since options of libkmem are set before first use and peak memory is
+ * the process's.
  *
  * Exit status: 0; 1 when DIR can't be read, memory ran out, a path was not
- * found again or memory stayed behind; 2 for a wrong command line.
+ * found again, a reader saw memory that was used again, or memory stayed behind;
+ * 2 for a wrong command line.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <kmem/slab.h>
-#include <kmem/stats.h>
+#include "dirtree.h"
 
-#define NR_THREADS	2
-#define NR_BUCKETS	(1u << 18)
-#define BULK		256	/* objects per bulk call */
-#define NR_COMPLAINTS	10	/* shown one by one; the others only counted */
+#define MAX_READERS	256
+#define NR_ROUNDS	5	/* fewer, if they take longer than */
+#define ROUNDS_SECONDS	10.0
 
-/*
- * One object of the file system. All but @queued is constant once the node is
- * in the table, so readers of the table need no lock.
- */
-struct tree_node {
-	struct tree_node *parent;	/* NULL: the top */
-	struct tree_node *chain;	/* next in the bucket */
-	struct tree_node *queued;	/* next directory to read */
-	char *name;			/* kmalloc()ed; the top's is DIR itself */
-	uint64_t hash;			/* of the whole path */
-	unsigned char type;		/* DT_DIR, DT_REG, ... */
+struct arguments {
+	const struct memory *way;	/* NULL: all */
+	unsigned int nr_readers;
+	char *dir;
+	bool quiet;			/* no report */
 };
 
-/* What one thread counts. */
-struct tally {
-	uint64_t nr_dirs;
-	uint64_t nr_files;
-	uint64_t nr_links;
-	uint64_t nr_others;
-	uint64_t nr_unreadable;
-	uint64_t nr_vanished;
-	uint64_t nr_found;
-	uint64_t nr_mismatches;
-	uint64_t name_bytes;		/* with their terminators */
-	uint64_t kmalloc_bytes;		/* what kmalloc() really gave for them */
-};
+double now(void)
+{
+	struct timespec ts;
 
-struct tree {
-	struct kmem_cache *cache;
-	struct tree_node *top;
-	_Atomic(struct tree_node *) *buckets;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
 
-	/* Protects the three below. */
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	struct tree_node *to_read;	/* directories nobody has read yet */
-	unsigned int nr_reading;	/* threads that may still find more */
+void start_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	int error = pthread_create(thread, NULL, fn, arg);
 
-	atomic_bool out_of_memory;
-	atomic_uint nr_complaints;
-};
+	if (error) {
+		fprintf(stderr, "dirtree: cannot create a thread: %s\n", strerror(error));
+		exit(1);
+	}
+}
 
-/* One of NR_THREADS. */
-struct worker {
-	pthread_t thread;
-	struct tree *tree;
-	unsigned int index;
+static uint64_t peak_bytes(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+static void build_and_delete(struct tree *tree, struct outcome *outcome)
+{
+	struct tree_node *top = NULL;
 	struct tally tally;
-};
 
-/* FNV-1a. As it runs from left to right, a child goes on from its parent's. */
-#define HASH_START 0xcbf29ce484222325ull
-
-static uint64_t hash_more(uint64_t hash, const char *text, size_t len)
-{
-	while (len--)
-		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3ull;
-	return hash;
-}
-
-static uint64_t hash_child(const struct tree_node *parent, const char *name, size_t len)
-{
-	return hash_more(hash_more(parent->hash, "/", 1), name, len);
-}
-
-static _Atomic(struct tree_node *) *bucket_of(struct tree *tree, uint64_t hash)
-{
-	return &tree->buckets[(hash ^ hash >> 32) % NR_BUCKETS];
-}
-
-/* File names hold any byte: show control characters as \ooo. */
-static void complain(struct tree *tree, const char *path, int error)
-{
-	if (atomic_fetch_add(&tree->nr_complaints, 1) >= NR_COMPLAINTS)
+	if (!tree_init(tree)) {
+		fputs("dirtree: out of memory\n", stderr);
+		outcome->status = 1;
 		return;
-	flockfile(stderr);
-	fputs("dirtree: '", stderr);
-	for (; *path; path++) {
-		if ((unsigned char)*path < 0x20 || *path == 0x7f)
-			fprintf(stderr, "\\%03o", (unsigned char)*path);
-		else
-			putc(*path, stderr);
 	}
-	fprintf(stderr, "': %s\n", strerror(error));
-	funlockfile(stderr);
+	outcome->status = walk_tree(tree, &top, &tally);
+	outcome->nr_objects = tally_objects(&tally);
+	/* Nothing to look up, if memory ran out that early. */
+	if (!tree->nr_samples)
+		tree->nr_readers = 0;
+	if (top)
+		outcome->status |= delete_tree(tree, top, outcome);
+	if (!tree_fini(tree)) {
+		fputs("dirtree: the table is not empty\n", stderr);
+		outcome->status = 1;
+	}
 }
 
-/*
- * The child of @parent with the name of @len bytes at @name, or NULL.
- * The acquire pairs with the release in table_add(): whoever sees a node also
- * sees what is in it.
- */
-static struct tree_node *table_find(struct tree *tree, const struct tree_node *parent,
-				    const char *name, size_t len)
+/* In this process. */
+static void run_way(const struct memory *way, const struct arguments *args, FILE *report,
+		    struct outcome *outcome)
 {
-	uint64_t hash = hash_child(parent, name, len);
-	struct tree_node *node;
+	struct tree tree = {
+		.memory = way,
+		.dir = args->dir,
+		.nr_readers = args->nr_readers,
+		.report = report,
+		.quiet = args->quiet,
+	};
+	const char *error = way->init();
 
-	node = atomic_load_explicit(bucket_of(tree, hash), memory_order_acquire);
-	for (; node; node = node->chain)
-		if (node->hash == hash && node->parent == parent &&
-		    !strncmp(node->name, name, len) && !node->name[len])
-			return node;
-	return NULL;
+	memset(outcome, 0, sizeof(*outcome));
+	if (error) {
+		fprintf(stderr, "dirtree: %s: %s\n", way->way, error);
+		outcome->status = 1;
+		return;
+	}
+	build_and_delete(&tree, outcome);
+	outcome->peak_bytes = peak_bytes();
+	if (!way->fini())
+		outcome->status = 1;
+	fprintf(report, "memory     %.1f MiB at most\n", (double)outcome->peak_bytes / 0x1p20);
+	fflush(report);
 }
 
-static void table_add(struct tree *tree, struct tree_node *node)
+/* In the child that was forked for it. */
+static void run_child(const struct memory *way, const struct arguments *args, int fd)
 {
-	_Atomic(struct tree_node *) *bucket = bucket_of(tree, node->hash);
+	FILE *report = args->quiet ? fopen("/dev/null", "w") : stdout;
+	struct outcome outcome;
 
-	node->chain = atomic_load_explicit(bucket, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(bucket, &node->chain, node,
-			memory_order_release, memory_order_relaxed))
+	if (!report) {
+		fprintf(stderr, "dirtree: /dev/null: %s\n", strerror(errno));
+		exit(1);
+	}
+	run_way(way, args, report, &outcome);
+	if (write(fd, &outcome, sizeof(outcome)) != sizeof(outcome))
+		outcome.status = 1;
+	exit(outcome.status);
+}
+
+/* False if the child came to nothing. It says itself why, or was killed. */
+static bool fork_way(const struct memory *way, const struct arguments *args,
+		     struct outcome *outcome)
+{
+	int fds[2];
+	ssize_t len;
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = pipe(fds) ? -1 : fork();
+	if (pid < 0) {
+		fprintf(stderr, "dirtree: cannot start a process: %s\n", strerror(errno));
+		return false;
+	}
+	if (!pid) {
+		close(fds[0]);
+		run_child(way, args, fds[1]);
+	}
+	close(fds[1]);
+	/* Less than a pipe takes at once. */
+	do
+		len = read(fds[0], outcome, sizeof(*outcome));
+	while (len < 0 && errno == EINTR);
+	close(fds[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "dirtree: %s: killed by signal %d\n", way->way, WTERMSIG(status));
+	return len == sizeof(*outcome) && !outcome->status && WIFEXITED(status) &&
+		!WEXITSTATUS(status);
 }
 
-/* A node that is in the table, or NULL without memory. */
-static struct tree_node *node_create(struct tree *tree, struct tree_node *parent,
-				     const char *name, unsigned char type)
+static int compare_times(const void *a, const void *b)
 {
-	struct tree_node *node = kmem_cache_alloc(tree->cache, GFP_KERNEL);
+	double left = ((const struct outcome *)a)->delete_seconds;
+	double right = ((const struct outcome *)b)->delete_seconds;
 
-	if (!node)
-		return NULL;
-	node->name = kstrdup(name, GFP_KERNEL);
-	if (!node->name) {
-		kmem_cache_free(tree->cache, node);
-		return NULL;
-	}
-	node->parent = parent;
-	node->queued = NULL;
-	node->type = type;
-	node->hash = parent ? hash_child(parent, name, strlen(name)) :
-		hash_more(HASH_START, name, strlen(name));
-	table_add(tree, node);
-	return node;
+	return (left > right) - (left < right);
 }
 
-static void count_node(struct tally *tally, const struct tree_node *node)
+/* The outcome with the median time. */
+static void print_line(const char *way, struct outcome *outcomes, unsigned int nr_rounds)
 {
-	tally->name_bytes += strlen(node->name) + 1;
-	tally->kmalloc_bytes += ksize(node->name);
-	if (node->type == DT_DIR)
-		tally->nr_dirs++;
-	else if (node->type == DT_REG)
-		tally->nr_files++;
-	else if (node->type == DT_LNK)
-		tally->nr_links++;
-	else
-		tally->nr_others++;
-}
+	const struct outcome *median = &outcomes[nr_rounds / 2];
 
-/* The path of a node, to be kfree()d; NULL without memory. */
-static char *path_of(const struct tree_node *node)
-{
-	const struct tree_node *up;
-	size_t len = strlen(node->name) + 1;
-	char *path;
-
-	for (up = node->parent; up; up = up->parent)
-		len += strlen(up->name) + 1;
-	path = kmalloc(len, GFP_KERNEL);
-	if (!path)
-		return NULL;
-	path[--len] = '\0';
-	for (up = node; up; up = up->parent) {
-		size_t part = strlen(up->name);
-
-		len -= part;
-		memcpy(path + len, up->name, part);
-		if (up->parent)
-			path[--len] = '/';
-	}
-	return path;
-}
-
-/*
- * open() for a path of any length: the kernel takes less than PATH_MAX bytes at
- * a time, so go there in steps. @path is changed meanwhile and put right again.
- */
-static int open_directory(char *path, int flags)
-{
-	int from = AT_FDCWD;
-	int fd = -1;
-
-	while (strlen(path) >= PATH_MAX) {
-		char *cut = path + PATH_MAX - 1;
-
-		while (cut > path && *cut != '/')
-			cut--;
-		if (cut == path) {
-			errno = ENAMETOOLONG;
-			goto out;
-		}
-		*cut = '\0';
-		fd = openat(from, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		*cut = '/';
-		if (from >= 0)
-			close(from);
-		if (fd < 0)
-			return -1;
-		from = fd;
-		path = cut + 1;
-	}
-	fd = openat(from, *path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-out:
-	if (from >= 0) {
-		int error = errno;
-
-		close(from);
-		errno = error;
-	}
-	return fd;
-}
-
-static void queue_put(struct tree *tree, struct tree_node *dir)
-{
-	pthread_mutex_lock(&tree->lock);
-	dir->queued = tree->to_read;
-	tree->to_read = dir;
-	pthread_cond_signal(&tree->change);
-	pthread_mutex_unlock(&tree->lock);
-}
-
-/* A directory to read, or NULL when all have been read. */
-static struct tree_node *queue_take(struct tree *tree)
-{
-	struct tree_node *dir;
-
-	pthread_mutex_lock(&tree->lock);
-	while (!tree->to_read && tree->nr_reading)
-		pthread_cond_wait(&tree->change, &tree->lock);
-	dir = tree->to_read;
-	if (dir) {
-		tree->to_read = dir->queued;
-		tree->nr_reading++;
-	}
-	pthread_mutex_unlock(&tree->lock);
-	return dir;
-}
-
-/* What queue_take() gave has been read. */
-static void queue_done(struct tree *tree)
-{
-	pthread_mutex_lock(&tree->lock);
-	if (!--tree->nr_reading && !tree->to_read)
-		pthread_cond_broadcast(&tree->change);
-	pthread_mutex_unlock(&tree->lock);
-}
-
-/* The type of an entry; -1 if it has vanished. */
-static int entry_type(int fd, const struct dirent *entry)
-{
-	struct stat st;
-
-	if (entry->d_type != DT_UNKNOWN)
-		return entry->d_type;
-	if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
-		return -1;
-	return IFTODT(st.st_mode);
-}
-
-/* False without memory. */
-static bool add_entry(struct worker *worker, struct tree_node *dir, int fd,
-		      const struct dirent *entry)
-{
-	struct tree *tree = worker->tree;
-	int type = entry_type(fd, entry);
-	struct tree_node *node;
-
-	if (type < 0) {
-		worker->tally.nr_vanished++;
-		return true;
-	}
-	/* A directory that changes while it is read may show a name twice. */
-	if (table_find(tree, dir, entry->d_name, strlen(entry->d_name)))
-		return true;
-	node = node_create(tree, dir, entry->d_name, (unsigned char)type);
-	if (!node)
-		return false;
-	count_node(&worker->tally, node);
-	if (type == DT_DIR)
-		queue_put(tree, node);
-	return true;
-}
-
-/* Returns 0 or an errno. */
-static int read_entries(struct worker *worker, struct tree_node *dir, DIR *stream)
-{
-	struct dirent *entry;
-
-	for (;;) {
-		errno = 0;
-		entry = readdir(stream);
-		if (!entry)
-			return errno;
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (!add_entry(worker, dir, dirfd(stream), entry))
-			return ENOMEM;
-	}
-}
-
-static void read_directory(struct worker *worker, struct tree_node *dir)
-{
-	struct tree *tree = worker->tree;
-	char *path = path_of(dir);
-	DIR *stream = NULL;
-	int error = ENOMEM;
-
-	if (path) {
-		/* No symbolic link may have taken the directory's place. */
-		int fd = open_directory(path, dir == tree->top ? 0 : O_NOFOLLOW);
-
-		stream = fd < 0 ? NULL : fdopendir(fd);
-		error = stream ? read_entries(worker, dir, stream) : errno;
-		if (stream)
-			closedir(stream);
-		else if (fd >= 0)
-			close(fd);
-	}
-	if (error == ENOMEM) {
-		atomic_store(&tree->out_of_memory, true);
-	} else if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
-		worker->tally.nr_vanished++;
-	} else if (error) {
-		worker->tally.nr_unreadable++;
-		complain(tree, path, error);
-	}
-	kfree(path);
-}
-
-static void *walk(void *arg)
-{
-	struct worker *worker = arg;
-	struct tree *tree = worker->tree;
-	struct tree_node *dir;
-
-	while ((dir = queue_take(tree))) {
-		if (!atomic_load(&tree->out_of_memory))
-			read_directory(worker, dir);
-		queue_done(tree);
-	}
-	return NULL;
-}
-
-/* From the top down, one component after the other. */
-static struct tree_node *look_up(struct tree *tree, const char *path)
-{
-	struct tree_node *node = tree->top;
-	size_t len = strlen(node->name);
-
-	if (strncmp(path, node->name, len))
-		return NULL;
-	path += len;
-	while (node && *path == '/') {
-		len = strcspn(++path, "/");
-		node = table_find(tree, node, path, len);
-		path += len;
-	}
-	return *path ? NULL : node;
-}
-
-/* Each worker has its share of the buckets. */
-static void bucket_range(const struct worker *worker, unsigned int *from, unsigned int *to)
-{
-	*from = NR_BUCKETS / NR_THREADS * worker->index;
-	*to = NR_BUCKETS / NR_THREADS * (worker->index + 1);
-}
-
-/* The path must lead back to the node, and hash to what was computed from the
- * names as readdir() gave them. */
-static void check_node(struct worker *worker, const struct tree_node *node)
-{
-	char *path = path_of(node);
-
-	if (!path) {
-		atomic_store(&worker->tree->out_of_memory, true);
-		return;
-	}
-	worker->tally.nr_found++;
-	if (look_up(worker->tree, path) != node ||
-	    hash_more(HASH_START, path, strlen(path)) != node->hash)
-		worker->tally.nr_mismatches++;
-	kfree(path);
-}
-
-static void *look_up_all(void *arg)
-{
-	struct worker *worker = arg;
-	unsigned int i;
-	unsigned int end;
-
-	for (bucket_range(worker, &i, &end); i < end; i++) {
-		const struct tree_node *node = atomic_load(&worker->tree->buckets[i]);
-
-		for (; node; node = node->chain)
-			check_node(worker, node);
-	}
-	return NULL;
-}
-
-/* Objects on their way to the allocator. */
-struct batch {
-	void *nodes[BULK];
-	void *names[BULK];
-	size_t nr;
-};
-
-/* One call frees all nodes: they are of one cache. The names are of many sizes,
- * so of many caches; kfree_bulk() finds out which. */
-static void batch_free(struct tree *tree, struct batch *batch)
-{
-	kmem_cache_free_bulk(tree->cache, batch->nr, batch->nodes);
-	kfree_bulk(batch->nr, batch->names);
-	batch->nr = 0;
-}
-
-static void *take_down(void *arg)
-{
-	struct worker *worker = arg;
-	struct tree *tree = worker->tree;
-	struct batch batch = { .nr = 0 };
-	unsigned int i;
-	unsigned int end;
-
-	for (bucket_range(worker, &i, &end); i < end; i++) {
-		struct tree_node *node = atomic_load(&tree->buckets[i]);
-
-		while (node) {
-			batch.nodes[batch.nr] = node;
-			batch.names[batch.nr++] = node->name;
-			node = node->chain;
-			if (batch.nr == BULK)
-				batch_free(tree, &batch);
-		}
-	}
-	batch_free(tree, &batch);
-	return NULL;
-}
-
-/* Run @fn in all threads; returns the time it took, in seconds. */
-static double run(struct worker *workers, void *(*fn)(void *))
-{
-	struct timespec start;
-	struct timespec end;
-	unsigned int i;
-
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (i = 0; i < NR_THREADS; i++) {
-		int error = pthread_create(&workers[i].thread, NULL, fn, &workers[i]);
-
-		if (error) {
-			fprintf(stderr, "dirtree: cannot create a thread: %s\n", strerror(error));
-			exit(1);
-		}
-	}
-	for (i = 0; i < NR_THREADS; i++)
-		pthread_join(workers[i].thread, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return (double)(end.tv_sec - start.tv_sec) +
-		(double)(end.tv_nsec - start.tv_nsec) / 1e9;
-}
-
-static struct tally sum(const struct worker *workers)
-{
-	struct tally all = workers[0].tally;
-	unsigned int i;
-
-	for (i = 1; i < NR_THREADS; i++) {
-		all.nr_dirs += workers[i].tally.nr_dirs;
-		all.nr_files += workers[i].tally.nr_files;
-		all.nr_links += workers[i].tally.nr_links;
-		all.nr_others += workers[i].tally.nr_others;
-		all.nr_unreadable += workers[i].tally.nr_unreadable;
-		all.nr_vanished += workers[i].tally.nr_vanished;
-		all.nr_found += workers[i].tally.nr_found;
-		all.nr_mismatches += workers[i].tally.nr_mismatches;
-		all.name_bytes += workers[i].tally.name_bytes;
-		all.kmalloc_bytes += workers[i].tally.kmalloc_bytes;
-	}
-	return all;
-}
-
-static uint64_t nr_objects(const struct tally *tally)
-{
-	return tally->nr_dirs + tally->nr_files + tally->nr_links + tally->nr_others;
-}
-
-static void print_time(const char *phase, double seconds, uint64_t nr)
-{
-	printf("%-10s %8.3f s  %8.0f ns per object\n", phase, seconds,
-	       seconds * 1e9 / (double)nr);
-}
-
-static void print_tree(const struct tree *tree, const struct tally *tally)
-{
-	uint64_t nr = nr_objects(tally);
-	uint64_t node_bytes = nr * kmem_cache_size(tree->cache);
-
-	printf("objects    %" PRIu64 ": %" PRIu64 " directories, %" PRIu64 " files, %" PRIu64
-	       " symbolic links, %" PRIu64 " others\n", nr, tally->nr_dirs,
-	       tally->nr_files, tally->nr_links, tally->nr_others);
-	printf("bytes      %" PRIu64 ": %" PRIu64 " in nodes of %u, %" PRIu64
-	       " in names (%" PRIu64 " with kmalloc's rounding)\n",
-	       node_bytes + tally->name_bytes, node_bytes, kmem_cache_size(tree->cache),
-	       tally->name_bytes, tally->kmalloc_bytes);
-	printf("left out   %" PRIu64 " unreadable, %" PRIu64 " vanished\n",
-	       tally->nr_unreadable, tally->nr_vanished);
-	printf("mode       %s\n", kmem_mode());
-}
-
-/* The table and the top; the walk finds the rest. */
-static bool tree_init(struct tree *tree, struct worker *workers, const char *dir)
-{
-	unsigned int i;
-
-	memset(tree, 0, sizeof(*tree));
-	pthread_mutex_init(&tree->lock, NULL);
-	pthread_cond_init(&tree->change, NULL);
-	/* Not merged, so that the nodes have a line of their own in the table
-	 * of the caches. */
-	tree->cache = KMEM_CACHE(tree_node, SLAB_NO_MERGE);
-	if (!tree->cache)
-		return false;
-	tree->buckets = kvcalloc(NR_BUCKETS, sizeof(*tree->buckets), GFP_KERNEL);
-	if (!tree->buckets)
-		goto destroy_cache;
-	tree->top = node_create(tree, NULL, dir, DT_DIR);
-	if (!tree->top)
-		goto free_buckets;
-	for (i = 0; i < NR_THREADS; i++)
-		workers[i] = (struct worker){ .tree = tree, .index = i };
-	count_node(&workers[0].tally, tree->top);
-	queue_put(tree, tree->top);
-	return true;
-
-free_buckets:
-	kvfree(tree->buckets);
-destroy_cache:
-	kmem_cache_destroy(tree->cache);
-	return false;
-}
-
-/* False if nodes stayed behind; kmem_cache_destroy() says which. */
-static bool tree_fini(struct tree *tree)
-{
-	struct kmem_cache_stats stats;
-	bool clean = !kmem_cache_stats(tree->cache, &stats) && !stats.objects;
-
-	kvfree(tree->buckets);
-	kmem_cache_destroy(tree->cache);
-	pthread_cond_destroy(&tree->change);
-	pthread_mutex_destroy(&tree->lock);
-	return clean;
+	qsort(outcomes, nr_rounds, sizeof(*outcomes), compare_times);
+	printf("%-16s %9" PRIu64 " %8.3f s %7.0f ns %11.0f %8.1f MiB\n", way,
+	       median->nr_objects, median->delete_seconds,
+	       median->delete_seconds * 1e9 / (double)median->nr_objects,
+	       median->lookups_per_second, (double)median->peak_bytes / 0x1p20);
 }
 
 /* Returns the exit status. */
-static int build_and_take_down(const char *dir)
+static int run_all(struct arguments *args)
 {
-	struct worker workers[NR_THREADS];
-	struct tree tree;
-	struct tally tally;
-	double seconds;
-	uint64_t nr;
-	bool ok;
+	struct outcome outcomes[NR_WAYS][NR_ROUNDS];
+	double start = now();
+	unsigned int round;
+	unsigned int i;
 
-	if (!tree_init(&tree, workers, dir)) {
-		fputs("dirtree: out of memory\n", stderr);
+	for (round = 0; round < NR_ROUNDS && now() - start < ROUNDS_SECONDS; round++) {
+		for (i = 0; i < NR_WAYS; i++) {
+			if (!fork_way(&memory_ways[i], args, &outcomes[i][round]))
+				return 1;
+			args->quiet = true;
+		}
+	}
+	printf("\nMedian of %u times each, %u readers:\n\n%-16s %9s %10s %10s %11s %12s\n", round,
+	       args->nr_readers, "freed by", "objects", "deleted in", "per object",
+	       "lookups/s", "peak memory");
+	for (i = 0; i < NR_WAYS; i++)
+		print_line(memory_ways[i].way, outcomes[i], round);
+	return 0;
+}
+
+static int usage(FILE *f)
+{
+	fputs("usage: dirtree [--free=WAY] [--readers=N] [DIR]\n"
+	      "Build the directory tree DIR (default /usr) in memory, look every path up\n"
+	      "again, and delete the tree while readers look paths up.\n"
+	      "\n"
+	      "  --free=WAY   only kfree_rcu, no-bulk or call_rcu+malloc; else all three,\n"
+	      "               and a table\n"
+	      "  --readers=N  threads that read meanwhile (default: one less than CPUs)\n", f);
+	return f == stdout ? 0 : 2;
+}
+
+/* CPUs that we may use but one, which deletes; at least one. */
+static unsigned int default_readers(void)
+{
+	cpu_set_t set;
+	int nr = sched_getaffinity(0, sizeof(set), &set) ? 2 : CPU_COUNT(&set);
+
+	return nr < 2 ? 1 : nr > MAX_READERS ? MAX_READERS : (unsigned int)nr - 1;
+}
+
+/* False if @text is no number of readers. */
+static bool parse_readers(const char *text, unsigned int *nr)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	*nr = (unsigned int)value;
+	return *text >= '0' && *text <= '9' && !*end && value && value <= MAX_READERS;
+}
+
+static const struct memory *find_way(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_WAYS; i++)
+		if (!strcmp(memory_ways[i].way, name))
+			return &memory_ways[i];
+	return NULL;
+}
+
+/* Returns an exit status, or -1: go on. */
+static int parse(int argc, char **argv, struct arguments *args)
+{
+	static const struct option options[] = {
+		{ "free", required_argument, NULL, 'f' },
+		{ "readers", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'h')
+			return usage(stdout);
+		if (option == 'f')
+			args->way = find_way(optarg);
+		if (option == '?' || (option == 'f' && !args->way) ||
+		    (option == 'r' && !parse_readers(optarg, &args->nr_readers)))
+			return usage(stderr);
+	}
+	if (argc - optind > 1)
+		return usage(stderr);
+	if (optind < argc)
+		args->dir = argv[optind];
+	return -1;
+}
+
+/* Without slashes at its end; the root becomes "". An exit status, or -1. */
+static int prepare_dir(struct arguments *args)
+{
+	size_t len = strlen(args->dir);
+	int fd = len ? open_directory(args->dir, 0) : -1;
+
+	if (fd < 0) {
+		fprintf(stderr, "dirtree: '%s': %s\n", args->dir,
+			strerror(len ? errno : ENOENT));
 		return 1;
 	}
-	seconds = run(workers, walk);
-	tally = sum(workers);
-	nr = nr_objects(&tally);
-	print_tree(&tree, &tally);
-	print_time("walk", seconds, nr);
-	seconds = run(workers, look_up_all);
-	tally = sum(workers);
-	print_time("look up", seconds, nr);
-	printf("           %" PRIu64 " of %" PRIu64 " found, %" PRIu64 " mismatches\n",
-	       tally.nr_found - tally.nr_mismatches, nr, tally.nr_mismatches);
-	ok = !tally.nr_mismatches && tally.nr_found == nr;
-	kmem_slabinfo_print(stdout);
-	print_time("take down", run(workers, take_down), nr);
-	if (atomic_load(&tree.out_of_memory)) {
-		fputs("dirtree: out of memory\n", stderr);
-		ok = false;
-	}
-	return tree_fini(&tree) && ok ? 0 : 1;
+	close(fd);
+	while (len && args->dir[len - 1] == '/')
+		len--;
+	args->dir[len] = '\0';
+	return -1;
 }
 
 int main(int argc, char **argv)
 {
-	char *dir = argc > 1 ? argv[1] : (char *)"/usr";
-	size_t len = strlen(dir);
-	int fd;
+	char usr[] = "/usr";
+	struct arguments args = { .nr_readers = default_readers(), .dir = usr };
+	struct outcome outcome;
+	int status = parse(argc, argv, &args);
 
-	if (argc > 2 || *dir == '-') {
-		FILE *f = argc == 2 && !strcmp(dir, "--help") ? stdout : stderr;
-
-		fputs("usage: dirtree [DIR]\n"
-		      "Build the directory tree DIR (default /usr) in memory, look every path\n"
-		      "up again and take the tree down. For a name with '-' first: ./-NAME\n", f);
-		return f == stdout ? 0 : 2;
-	}
-	fd = len ? open_directory(dir, 0) : -1;
-	if (fd < 0) {
-		fprintf(stderr, "dirtree: '%s': %s\n", dir, strerror(len ? errno : ENOENT));
-		return 1;
-	}
-	close(fd);
-	while (len && dir[len - 1] == '/')
-		len--;
-	dir = strndup(dir, len);
-	if (!dir) {
-		fputs("dirtree: out of memory\n", stderr);
-		return 1;
-	}
-	fd = build_and_take_down(dir);
-	free(dir);
-	return fd;
+	if (status < 0)
+		status = prepare_dir(&args);
+	if (status >= 0)
+		return status;
+	if (!args.way)
+		return run_all(&args);
+	run_way(args.way, &args, stdout, &outcome);
+	return outcome.status;
 }

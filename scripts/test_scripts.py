@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Do run-tests and the check scripts find what they look for? Prints TAP."""
+"""Do run-tests, results-table and the check scripts do what they say? Prints TAP."""
 import importlib.machinery
 import importlib.util
 import os
@@ -167,10 +167,52 @@ def symbols_are_found_in_declarations():
         module.declared(['slab'])
 
 
+def rcu_row(name, freed, peak, **more):
+    """A row of kmem-bench rcu, of three rounds."""
+    return {'allocator': name, 'ns_per_object': freed[1], 'ns_rounds': freed,
+            'queued_ns_per_object': freed[1], 'queued_ns_rounds': freed,
+            'peak_bytes': peak, 'peak_bytes_rounds': [peak] * 3,
+            'batches_rounds': [2, 2, 2], **more}
+
+
+def rcu_result(*rows):
+    return {'rows': list(rows), 'caller': [
+        {'call': 'kfree_rcu', 'ns_rounds': [3, 3, 6]},
+        {'call': 'kmem_cache_free', 'ns_rounds': [2, 6, 6]}],
+        'kfree_nthreads': 2, 'kfree_loops': 8, 'kfree_alloc_num': 1000,
+        'kfree_mult': 1, 'call_rcu': 'somebody'}
+
+
+def table_takes_ratios_of_rcu_round_by_round():
+    module = load('results-table')
+    one = rcu_result(rcu_row('kmem-bulk', [2, 2, 2], 5 << 20, objects_per_grace_period=512.4),
+                     rcu_row('kmem-no-bulk', [4, 5, 8], 4 << 20),
+                     rcu_row('call_rcu+a', [10, 40, 20], 9 << 20),
+                     rcu_row('call_rcu+b', [40, 10, 20], 9 << 20))
+    lines = list(module.rcu_goal_lines('rcu.json', one))
+    assert '| 2.00 | kmem-no-bulk | 0.40 | <= 0.50 |' in lines[0], lines
+    assert '| best call_rcu | 0.20 | <= 0.20 |' in lines[1], lines
+    assert '| kmem-no-bulk | 1.25 | <= 0.50 |' in lines[2], lines
+    assert '| call_rcu+jemalloc | - |' in lines[3], 'it took no part'
+    assert '| kmem_cache_free | 1.00 | <= 1.50 |' in lines[4], lines
+    assert '| 512 | >= 500 |' in lines[5], lines
+
+
+def table_judges_no_row_that_ran_out_of_memory():
+    module = load('results-table')
+    one = rcu_result(rcu_row('kmem-bulk', [2, 2, 2], 5 << 20),
+                     rcu_row('kmem-no-bulk', [4, 5, 8], 4 << 20, out_of_memory_at_loop=7))
+    assert '| kmem-no-bulk | - | <= 0.50 |' in list(module.rcu_goal_lines('f', one))[0]
+    text = '\n'.join(module.rcu_lines(one))
+    assert 'kmem-no-bulk (out of memory at loop 7)' in text, text
+    assert '| bulk over none, memory | 34c881745549, HiKey-960, 8 CPUs | ' \
+        '158 MB to 115 MB | 0.73 | - |' in text, text
+
+
 def main():
     cases = [(name, case) for name, case in globals().items()
              if name.startswith(('run_tests_', 'limits_', 'layers_',
-                                 'fastpath_', 'symbols_'))
+                                 'fastpath_', 'symbols_', 'table_'))
              and name != 'limits_of']
     print(f'1..{len(cases)}')
     failed = 0

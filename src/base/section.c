@@ -57,7 +57,7 @@ bool section_enter_starting(void)
 	section_mark.inside = true;
 	compiler_barrier();
 	stripe = my_stripe();
-	atomic_fetch_add(stripe, ENTRY_ONE);
+	atomic_fetch_add(stripe, section_mark.quiet ? 1 : ENTRY_ONE);
 	if (unlikely(atomic_load(&gate)) && !section_mark.forking)
 		wait_for_gate(stripe);
 	return true;

@@ -20,7 +20,8 @@
 struct section_mark {
 	uint16_t number;	/* lock mode: the thread's, 0: not yet given */
 	bool inside;	/* between enter and leave: a handler must not enter */
-	bool forking;	/* between the fork handlers: passes the closed gate */
+	bool forking : 1; /* between the fork handlers: passes the closed gate */
+	bool quiet : 1;	/* the housekeeper's: its sections are no activity */
 };
 
 extern hidden __thread struct section_mark section_mark;
@@ -39,7 +40,7 @@ void section_leave(void);
 /* For the thread that starts the library: the same without starting it. */
 bool section_enter_starting(void);
 
-/* Sections entered so far, by all threads: whether the process is idle. */
+/* Sections entered so far, but by quiet threads: whether the process is idle. */
 uint32_t section_activity(void);
 
 /*

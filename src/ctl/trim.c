@@ -55,8 +55,7 @@ static bool tick(bool worked)
 	idle = now == before && !worked ? idle + 1 : 0;
 	if (options.housekeeper && idle <= IDLE_TICKS)
 		give_back(idle == IDLE_TICKS);
-	/* Our own section is no activity of the program's. */
-	before = section_activity();
+	before = now;
 	return idle < LAST_TICKS;
 }
 
@@ -70,6 +69,8 @@ static void *housekeeper(void *arg)
 	bool worked = false;
 
 	(void)arg;
+	/* What it does by itself is no activity of the program's. */
+	section_mark.quiet = true;
 	for (;;) {
 		worked |= rcu_work();
 		if (os_now_ns() >= due) {

@@ -16,7 +16,7 @@
 #define ARRAY_MAX_STRIDE ((uint32_t)256 << 10)
 #define ARRAY_MAX	256u
 #define DEPOT_BYTES	((size_t)256 << 10)
-#define DEPOT_MAX	640u
+#define DEPOT_MAX	8192u
 
 static size_t slot_size(uint32_t capacity)
 {
@@ -80,7 +80,7 @@ void pcpu_array_fini(struct pcpu_array *a)
 
 	for (node = 0; node < nr_nodes; node++)
 		meta_give(a->depots[node].objs,
-			  a->depot_max * sizeof(*a->depots[node].objs));
+			  a->depots[node].max * sizeof(*a->depots[node].objs));
 	meta_give(a->depots, nr_nodes * sizeof(*a->depots));
 	if (a->slot)
 		slot_give(a->slot, slot_size(a->capacity));

@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* What a depot has room for at first. */
+#define DEPOT_FIRST_BATCHES 8u
+
 size_t depot_get(struct pcpu_array *a, unsigned int node, size_t nr, void **objs)
 {
 	struct depot *depot = &a->depots[node];
@@ -28,6 +31,27 @@ size_t depot_get(struct pcpu_array *a, unsigned int node, size_t nr, void **objs
 	return nr;
 }
 
+/*
+ * Room for as many again, from a few batches on: only who frees far more than
+ * it allocates needs all. What it got stays; without memory all stays as it is.
+ */
+static bool grow_locked(struct pcpu_array *a, struct depot *depot)
+{
+	uint32_t max = min(depot->max ? 2 * depot->max
+				      : DEPOT_FIRST_BATCHES * a->batch,
+			   a->depot_max);
+	void **objs = meta_take(max * sizeof(*objs));
+
+	if (!objs)
+		return false;
+	if (depot->nr)
+		memcpy(objs, depot->objs, depot->nr * sizeof(*objs));
+	meta_give(depot->objs, depot->max * sizeof(*objs));
+	depot->objs = objs;
+	depot->max = max;
+	return true;
+}
+
 size_t depot_put(struct pcpu_array *a, unsigned int node, size_t nr, void **objs)
 {
 	struct depot *depot = &a->depots[node];
@@ -37,10 +61,10 @@ size_t depot_put(struct pcpu_array *a, unsigned int node, size_t nr, void **objs
 	    __atomic_load_n(&depot->nr, __ATOMIC_RELAXED) >= a->depot_max)
 		return 0;
 	lock_take(&depot->lock);
-	if (!depot->objs)
-		depot->objs = meta_take(a->depot_max * sizeof(*depot->objs));
-	if (depot->objs)
-		room = min(nr, (size_t)a->depot_max - depot->nr);
+	while (depot->max - depot->nr < nr && depot->max < a->depot_max &&
+	       grow_locked(a, depot))
+		;
+	room = min(nr, (size_t)depot->max - depot->nr);
 	if (room) {
 		memcpy(depot->objs + depot->nr, objs + nr - room,
 		       room * sizeof(*objs));

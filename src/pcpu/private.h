@@ -12,6 +12,7 @@ struct depot {
 	alignas(CACHE_LINE) struct lock lock;	/* Protects all below; rank: depot. */
 	uint32_t nr;
 	uint32_t low;		/* least of @nr since pcpu_age_depots() */
+	uint32_t max;		/* that @objs has room for, at most depot_max */
 	void **objs;		/* made with first use */
 };
 

@@ -15,6 +15,9 @@ static const char *find_refusal(const struct kmem_rcu_ops *ops)
 	if (!ops)
 		return "no RCU is set (link with libkmem-rcu, or call "
 		       "kmem_rcu_set_ops())";
+	if (section_mark.forking)
+		return "called in a fork handler, where the thread that it would "
+		       "wait for can't work";
 	if (load_relaxed(&rcu.orphan))
 		return "the RCU can't be used in this child: the process was "
 		       "forked during a grace period, or the RCU says so";

@@ -74,8 +74,12 @@ bool rcu_free_one(void)
 		rcu_block_give(block);
 		section_leave();
 	}
-	/* Who waits for this to be 0 has the role. */
-	if (atomic_fetch_sub(&rcu.helping, 1) == 1)
+	/*
+	 * Sequentially consistent, as in wait_for_helpers(): either the role is
+	 * seen to wait, or it sees that nobody is helping.
+	 */
+	if (atomic_fetch_sub(&rcu.helping, 1) == 1 &&
+	    atomic_load(&rcu.awaits_helpers))
 		futex_wake(&rcu.helping, 1);
 	return true;
 }
@@ -97,13 +101,17 @@ static uint64_t ready_bytes(void)
 }
 
 /*
- * Leave some ready blocks until the next turn: whoever queued them goes on, most
- * likely, and frees one for each that he queues. What he frees lands in the
- * array that he allocates from.
+ * Leave some ready blocks as long as they get fewer: whoever queued them goes on,
+ * and frees one for each that he queues. What he frees lands in the array that he
+ * allocates from, while what the role frees has to go to slabs.
  */
 static void free_surplus(void)
 {
-	while (ready_bytes() > READY_BYTES && rcu_free_one())
+	uint64_t helped = load_relaxed(&rcu.helped);
+	bool busy = helped != rcu.helped_before;
+
+	rcu.helped_before = helped;
+	while (ready_bytes() > (busy ? READY_BYTES : 0) && rcu_free_one())
 		;
 }
 
@@ -275,8 +283,10 @@ static void wait_for_helpers(void)
 {
 	uint32_t helping;
 
+	atomic_store(&rcu.awaits_helpers, 1);
 	while ((helping = atomic_load(&rcu.helping)))
 		futex_wait(&rcu.helping, helping);
+	atomic_store(&rcu.awaits_helpers, 0);
 }
 
 static void finish(const struct turn *turn)
@@ -312,8 +322,6 @@ bool rcu_work_locked(void)
 
 	while (next_turn(&turn)) {
 		worked = true;
-		/* What nobody freed since the last turn. */
-		free_all();
 		free_links();
 		if (turn.any) {
 			if (!rcu_grace_period()) {
@@ -323,12 +331,11 @@ bool rcu_work_locked(void)
 			make_ready();
 			free_links();
 		}
+		free_surplus();
 		if (turn.drained) {
 			free_all();
 			/* What helpers hold was ready before this turn's end. */
 			wait_for_helpers();
-		} else {
-			free_surplus();
 		}
 		finish(&turn);
 	}

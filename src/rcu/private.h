@@ -98,10 +98,12 @@ struct rcu {
 	_Atomic(uint32_t) progress;	/* changes when something was freed */
 	_Atomic(uint32_t) waiting;	/* threads that wait for @progress */
 	_Atomic(uint32_t) helping;	/* threads that are freeing a block */
+	_Atomic(uint32_t) awaits_helpers; /* the role waits until there are none */
 	_Atomic(uint32_t) role;		/* 0 free, 1 held, 2 somebody waits */
 	_Atomic(uint32_t) in_gp;	/* the role is inside ops->synchronize() */
 	_Atomic(uint32_t) forks;	/* threads between their fork handlers */
 	bool worker_started;		/* [R] by ops->worker_start() */
+	uint64_t helped_before;		/* [R] @helped at the turn before */
 	_Atomic(bool) orphan;		/* the RCU is unusable in this child */
 
 	_Atomic(const struct kmem_rcu_ops *) ops;

@@ -18,9 +18,9 @@
 #include <sched.h>
 
 /* Full blocks wait for no more once there are so many. */
-#define GATHER_BLOCKS	64u
+#define GATHER_BLOCKS	16u
 /* Ready blocks from which on a caller frees two for each that it queues. */
-#define HELP_TWICE	32u
+#define HELP_TWICE	(4 * GATHER_BLOCKS)
 /* Queued blocks from which on the worker is given way. */
 #define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4

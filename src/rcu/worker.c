@@ -309,6 +309,7 @@ bool rcu_fork_child(void)
 	atomic_store(&rcu.forks, 0);
 	atomic_store(&rcu.role, 0);
 	atomic_store(&rcu.helping, 0);
+	atomic_store(&rcu.awaits_helpers, 0);
 	atomic_store(&rcu.waiting, 0);
 	rcu.attended = false;
 	rcu.sleeps_until = 0;
