@@ -556,13 +556,16 @@ static const struct {
 #define NR_CASES	(sizeof(cases) / sizeof(cases[0]))
 
 /* An RCU is chosen once in a process: each case has one of its own. */
-int main(void)
+int main(int argc, char **argv)
 {
 	int status, failed = 0;
 	pid_t pid;
 
-	printf("1..%d\n", (int)NR_CASES);
+	/* The name of one case, for the debugger. */
+	printf("1..%d\n", argc > 1 ? 1 : (int)NR_CASES);
 	for (size_t i = 0; i < NR_CASES; i++) {
+		if (argc > 1 && strcmp(argv[1], cases[i].name))
+			continue;
 		if (cases[i].batching && !batching()) {
 			printf("ok %d - %s # SKIP nothing is batched\n",
 			       (int)i + 1, cases[i].name);
