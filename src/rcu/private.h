@@ -112,7 +112,7 @@ struct rcu {
 	_Atomic(const struct kmem_rcu_ops *) default_ops;
 
 	/* Statistics; relaxed, exact when nothing moves. */
-	_Atomic(uint64_t) objs_blocked;	/* objects that ever came into a block */
+	_Atomic(uint64_t) taken;	/* objects that came out of arrays, or were in none */
 	_Atomic(uint64_t) freed, links_freed, link_bytes_freed;
 	_Atomic(uint64_t) large, blocks, batches, grace_periods, drains, helped;
 	_Atomic(uint64_t) slabs, over_limit, limit_waits, called, called_freed;

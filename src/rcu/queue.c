@@ -225,7 +225,7 @@ void rcu_queue_block(struct rcu_block *block)
 	bool ring;
 
 	count_block(block);
-	add_relaxed(&rcu.objs_blocked, block->nr);
+	add_relaxed(&rcu.taken, block->nr);
 	add_relaxed(&rcu.blocks, 1);
 	lock_take(&rcu.lock);
 	ring = queue_locked(block);
@@ -406,7 +406,7 @@ static bool append(enum rcu_channel channel, void *obj)
 		rcu_block_give(fresh);
 	if (!block)
 		return false;
-	add_relaxed(&rcu.objs_blocked, 1);
+	add_relaxed(&rcu.taken, 1);
 	return true;
 }
 
@@ -539,6 +539,7 @@ static void wait_and_free(void *obj)
 		       obj);
 		return;
 	}
+	add_relaxed(&rcu.taken, 1);
 	kfree(obj);
 	add_relaxed(&rcu.freed, 1);
 }

@@ -8,6 +8,7 @@
 /* Figures of what is queued; the age of the oldest is made from @oldest. */
 struct sums {
 	uint64_t objs, bytes, oldest;
+	uint64_t arrays;	/* of objs, those in arrays */
 };
 
 static void note_since(struct sums *sums, uint64_t since)
@@ -25,6 +26,7 @@ static void sum_array(unsigned int cpu, struct sums *sums)
 	if (!nr)
 		return;
 	sums->objs += nr;
+	sums->arrays += nr;
 	for (i = 0; i < nr; i++)
 		sums->bytes += rcu_size(objs[i]);
 	note_since(sums, load_relaxed(&rcu.since_ns[cpu]));
@@ -110,10 +112,12 @@ int kmem_rcu_stats(struct kmem_rcu_stats *out)
 	sum_links(&sums);
 	sums.bytes += rcu_link_bytes_pending();
 	section_leave();
-	called = load_relaxed(&rcu.called) - load_relaxed(&rcu.called_freed);
-	out->pending_objects = sums.objs + called;
+	called = load_relaxed(&rcu.called);
+	out->pending_objects = sums.objs + called -
+			       load_relaxed(&rcu.called_freed);
 	out->pending_bytes = sums.bytes;
-	out->queued = out->freed + out->pending_objects;
+	out->queued = load_relaxed(&rcu.taken) + sums.arrays + out->emergency +
+		      called;
 	now = os_now_ns();
 	if (sums.objs && sums.oldest < now)
 		out->oldest_ns = now - sums.oldest;
