@@ -144,9 +144,12 @@ static int child_work(uint64_t nr)
 
 static void child(uint64_t nr)
 {
-	int status = child_work(nr);
+	int status;
 	pid_t pid;
 
+	/* Should it hang, it must not outlive the case. */
+	alarm((unsigned int)(2 * CHILD_MS / 1000 * stress_slow()));
+	status = child_work(nr);
 	if (nr % 16 == 3) {
 		pid = fork();
 		if (pid == 0)
