@@ -186,10 +186,11 @@ static always_inline void queue(enum api api, enum rcu_way way, bool single,
 {
 	if (way == RCU_WAY_CALL)
 		rcu.call_rcu(&obj->rcu, api == API_MALLOC ? free_obj : kfree_obj);
-	else if (single)
-		rcu.kvfree_call_rcu(NULL, obj);
 	else
-		rcu.kvfree_call_rcu(&obj->rcu, obj);
+		/* No branch, which would be mispredicted every second time. */
+		rcu.kvfree_call_rcu((struct rcu_head *)((uintptr_t)&obj->rcu &
+							((uintptr_t)single - 1)),
+				    obj);
 }
 
 /* One loop of a thread; false: out of memory. */

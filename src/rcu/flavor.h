@@ -23,11 +23,11 @@ struct readers {
 	void (*forget)(void);
 };
 
-/* readers.c */
+/* flavor_readers.c */
 extern hidden const struct readers memb_readers, mb_readers, signal_readers;
 extern hidden const struct readers qsbr_readers, bp_readers;
 
-/* fork.c: around fork(); a flavour without readers is left alone. */
+/* flavor_fork.c: around fork(); a flavour without readers is left alone. */
 void readers_prepare(const struct readers *readers);
 void readers_parent(const struct readers *readers);
 /* False: the registry isn't as it should be; nothing was changed. */

@@ -17,8 +17,11 @@
 
 #include <sched.h>
 
-/* Full blocks wait for no more once there are so many. */
-#define GATHER_BLOCKS	16u
+/*
+ * Full blocks wait for no more once there are so many: fewer mean more grace
+ * periods, each of which interrupts all CPUs that run the program.
+ */
+#define GATHER_BLOCKS	64u
 /* Ready blocks from which on a caller frees two for each that it queues. */
 #define HELP_TWICE	(4 * GATHER_BLOCKS)
 /* Queued blocks from which on the worker is given way. */

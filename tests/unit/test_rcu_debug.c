@@ -248,8 +248,11 @@ static void double_free_later(void)
 {
 	struct node *node = kmalloc(sizeof(*node), GFP_KERNEL);
 
-	kfree_rcu_mightsleep(node);
-	kfree_rcu_mightsleep(blind(node));
+	/* So that it still waits when it is freed again, batches or not. */
+	rcu_read_lock();
+	free_later(node);
+	free_later(blind(node));
+	rcu_read_unlock();
 	kvfree_rcu_barrier();
 }
 

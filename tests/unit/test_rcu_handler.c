@@ -94,8 +94,12 @@ static void barrier_behind_the_gate_is_refused(void **state)
 
 static void destroy_in_handler(void)
 {
+	/* So that all wait still, whoever would free them. */
+	rcu_register_thread();
+	rcu_read_lock();
 	queue(0);
 	fork_with(destroy_cache);
+	rcu_read_unlock();
 	/* The objects are freed late, into the cache that was kept. */
 	kvfree_rcu_barrier();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rcu/readers.c - where each flavour of liburcu keeps a thread's registration
+ * rcu/flavor_readers.c - where each flavour of liburcu keeps a thread's registration
  *
  * By symbols that liburcu's own inline functions refer to in programs, so they
  * are part of its ABI. memb's are linked with. Another flavour's resolve to
@@ -150,11 +150,13 @@ const struct readers qsbr_readers = {
 	.forget = qsbr_forget,
 };
 
+/* liburcu doesn't align these as their type says; so they aren't accessed as such. */
 static struct cds_list_head *bp_node(void)
 {
-	struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+	char *reader = (char *)URCU_TLS(urcu_bp_reader);
 
-	return reader ? &reader->node : NULL;
+	return reader ? (void *)(reader + offsetof(struct urcu_bp_reader, node)) :
+			NULL;
 }
 
 /*

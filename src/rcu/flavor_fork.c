@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rcu/fork.c - liburcu's registry of readers across fork() (libkmem-rcu)
+ * rcu/flavor_fork.c - liburcu's registry of readers across fork() (libkmem-rcu)
  *
  * In the child the circle of readers still has the nodes of threads that exist
  * in the parent only. A grace period would wait for those that were in a
