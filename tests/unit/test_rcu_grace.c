@@ -345,6 +345,12 @@ static void the_oldest_object_tells_its_age(void **state)
 	uint64_t start = clock_ms(), oldest;
 
 	(void)state;
+	/* What the RCU's own callbacks free has no known age. */
+	if (!rcu_is_batched()) {
+		gate_release(section);
+		kmem_cache_destroy(s);
+		skip();
+	}
 	queue(s, 3);
 	sleep_ms(300);
 	queue(s, 3);
