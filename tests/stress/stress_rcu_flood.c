@@ -439,19 +439,40 @@ static void *flood_until_null(void *arg)
 	return NULL;
 }
 
+/* So that a block of pointers, a page, is what there is no memory for. */
+static void *hoard_pages(void *arg)
+{
+	while (!state.stop) {
+		void *first = NULL, **page;
+
+		while ((page = kmalloc(4096, GFP_NOWAIT | __GFP_NOWARN)) != NULL) {
+			*page = first;
+			first = page;
+		}
+		sleep_ms(20);
+		while ((page = first) != NULL) {
+			first = *page;
+			kfree(page);
+		}
+		sleep_ms(5);
+	}
+	return arg;
+}
+
 static void role_no_memory(void)
 {
-	pthread_t thread[5];
+	pthread_t thread[6];
 
 	flavor_init();
 	state.cache = KMEM_CACHE(node, SLAB_NO_MERGE);
 	thread[0] = stress_pthread_create(read_in_bursts, NULL);
 	for (uintptr_t i = 1; i < 5; i++)
 		thread[i] = stress_pthread_create(flood_until_null, (void *)(i - 1));
+	thread[5] = stress_pthread_create(hoard_pages, NULL);
 	for (unsigned int i = 0; i < 10 * stress_seconds(3, 30); i++)
 		sleep_ms(100);
 	state.stop = true;
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		pthread_join(thread[i], NULL);
 	kvfree_rcu_barrier();
 	stress_note("%llu queued, %llu through their heads", (unsigned long long)state.queued,
