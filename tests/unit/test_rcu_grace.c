@@ -98,6 +98,11 @@ static void a_grace_period_serves_what_was_queued_before_it(void **state)
 	uint64_t end = clock_ms() + SOON_MS;
 
 	(void)state;
+	/* The gate's callbacks get a grace period as soon as there is one of them. */
+	if (!rcu_is_batched()) {
+		gate_release(first);
+		skip();
+	}
 	queue(a, 100);
 	task_start_barrier(&wait_a);
 	while (gate_figures().begun == begun && clock_ms() < end)
