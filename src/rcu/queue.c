@@ -338,6 +338,7 @@ bool rcu_steal_all(void)
 {
 	struct rcu_block *block = NULL;
 	unsigned int side;
+	bool all = true;
 	int cpu = -1;
 	size_t nr;
 
@@ -349,8 +350,13 @@ bool rcu_steal_all(void)
 			block = take_any_block();
 		if (!block)
 			break;
-		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr))
-			report_unreachable();
+		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr)) {
+			/* Lock mode: the array lock's holder has no CPU now. */
+			if (hot.lock_cpus)
+				all = false;
+			else
+				report_unreachable();
+		}
 		if (!nr)
 			continue;
 		block->nr = (uint32_t)nr;
@@ -361,8 +367,8 @@ bool rcu_steal_all(void)
 	if (block)
 		rcu_block_give(block);
 	move_end(side);
-	/* Not the end: there was no memory for a block. */
-	if (cpu >= 0)
+	/* The former: there was no memory for a block. */
+	if (cpu >= 0 || !all)
 		return false;
 	add_relaxed(&rcu.drains, 1);
 	return true;

@@ -194,11 +194,6 @@ static void processes_end_at_once_with_a_million_pending(void)
 	}
 }
 
-static void a_process_ends_with_its_last_own_thread(void)
-{
-	check_end("role_pthread_exit", "plain", IDLE_MS + 4000);
-}
-
 /* Valgrind's leak check of a process that waited for its barrier. */
 
 static void role_leak_check(void)
@@ -248,7 +243,7 @@ static void check_idle(const char *when)
 		CHECK_NUM(proc_threads(), ==, 1);
 }
 
-static void the_worker_ends_when_idle_and_comes_back(void)
+static void idle_and_come_back(const char *when)
 {
 	unsigned int rounds = stress_is_long() ? 4 : 1;
 
@@ -256,7 +251,7 @@ static void the_worker_ends_when_idle_and_comes_back(void)
 	for (unsigned int i = 0; i < rounds; i++) {
 		queue(20000);
 		kvfree_rcu_barrier();
-		check_idle("idle");
+		check_idle(when);
 	}
 	/* On demand: by a barrier, and by the drain timer. */
 	queue(1);
@@ -264,12 +259,10 @@ static void the_worker_ends_when_idle_and_comes_back(void)
 	kvfree_rcu_barrier();
 	CHECK_NUM(objects_of(cache), ==, 0);
 	queue(10);
-	sleep_ms((unsigned int)(6500 * stress_slow()));
+	sleep_ms((unsigned int)(2000 * stress_slow()));
 	CHECK_NUM(objects_of(cache), ==, 0);
 	rcu_check_rest("after the worker came back");
 }
-
-static const char *const no_housekeeper[] = { "KMEM_HOUSEKEEPER=0", NULL };
 
 /* Whoever finds the worker on its way out must not wait for ever. */
 
@@ -281,10 +274,10 @@ static void *queue_and_wait(void *arg)
 	return NULL;
 }
 
-static void role_meet_the_end(void)
+static void meet_the_end(unsigned int nr)
 {
-	struct rng rng = { .state = stress_seed() ^ (uint64_t)getpid() };
-	unsigned int rounds = stress_is_long() ? 8 : 1;
+	struct rng rng = { .state = stress_seed() ^ (uint64_t)nr << 32 };
+	unsigned int rounds = stress_is_long() ? 4 : 1;
 	pthread_t thread[3];
 
 	open_cache();
@@ -303,25 +296,44 @@ static void role_meet_the_end(void)
 	rcu_check_rest("at the worker's end");
 }
 
-static void barriers_meet_the_workers_end(void)
+/* Options are read at first use, which is yet to come. */
+static void be_idle(unsigned int nr)
 {
-	unsigned int nr = stress_is_instrumented() ? 4 : 48;
+	setenv("KMEM_KFREE_RCU_DRAIN_MSEC", "1000", 1);
+	if (nr == 0) {
+		check_end("role_pthread_exit", "plain", IDLE_MS + 4000);
+	} else if (nr == 1) {
+		idle_and_come_back("idle");
+	} else if (nr == 2) {
+		setenv("KMEM_HOUSEKEEPER", "0", 1);
+		idle_and_come_back("idle, no housekeeper");
+	} else {
+		meet_the_end(nr);
+	}
+}
+
+/* All at once, since all they do is to wait. */
+static void the_worker_ends_when_idle_and_comes_back(void)
+{
+	unsigned int nr = stress_is_instrumented() ? 6 : 48;
+	uint64_t ms = (uint64_t)((stress_is_long() ? 150000 : 40000) * stress_slow());
 	pid_t pid[48];
 
 	for (unsigned int i = 0; i < nr; i++) {
 		pid[i] = fork();
 		CHECK(pid[i] >= 0, "fork: %s", strerror(errno));
 		if (pid[i] == 0) {
-			role_meet_the_end();
+			be_idle(i);
 			exit(0);
 		}
 	}
 	for (unsigned int i = 0; i < nr; i++) {
-		int status = stress_wait(pid[i], (stress_is_long() ? 150000 : 25000), NULL);
+		int status = stress_wait(pid[i], ms, NULL);
 
 		if (status == STRESS_HUNG)
 			stress_show_threads(pid[i]);
-		CHECK(status == 0, "expected exit status 0, found %s", stress_describe(status));
+		CHECK(status == 0, "process %u: expected exit status 0, found %s", i,
+		      stress_describe(status));
 	}
 }
 
@@ -341,7 +353,7 @@ static void role_meet_the_start(void)
 
 static void barriers_meet_the_workers_start(void)
 {
-	uint64_t amount = stress_amount(150, 5000);
+	uint64_t amount = stress_amount(80, 5000);
 
 	for (uint64_t i = 0; !stress_done(i, amount); i++) {
 		struct stress_sub sub = { .role = "role_meet_the_start", .timeout_ms = 20000 };
@@ -353,18 +365,11 @@ static void barriers_meet_the_workers_start(void)
 static const struct stress_case cases[] = {
 	{ .name = "processes_end_at_once_with_a_million_pending",
 	  .run = processes_end_at_once_with_a_million_pending, .timeout_s = 60 },
-	{ .name = "a_process_ends_with_its_last_own_thread",
-	  .run = a_process_ends_with_its_last_own_thread, .timeout_s = 40 },
 	{ .name = "nothing_leaks_after_a_barrier", .run = nothing_leaks_after_a_barrier,
 	  .timeout_s = 60 },
 	{ .name = "the_worker_ends_when_idle_and_comes_back",
 	  .run = the_worker_ends_when_idle_and_comes_back, .timeout_s = 60 },
-	{ .name = "it_does_so_without_a_housekeeper",
-	  .run = the_worker_ends_when_idle_and_comes_back, .timeout_s = 60,
-	  .env = no_housekeeper },
 	{ .name = "barriers_meet_the_workers_start", .run = barriers_meet_the_workers_start,
-	  .timeout_s = 60 },
-	{ .name = "barriers_meet_the_workers_end", .run = barriers_meet_the_workers_end,
 	  .timeout_s = 60 },
 	{ .name = "role_exit", .run = role_exit, .hidden = true },
 	{ .name = "role_exit_now", .run = role_exit_now, .hidden = true },

@@ -160,6 +160,9 @@ static void a_cache_typesafe_by_rcu_is_first_use(void)
 						 SLAB_TYPESAFE_BY_RCU);
 
 	require(s);
+	/* Its slabs go by an RCU as soon as there is an empty one. */
+	kmem_cache_free(s, kmem_cache_alloc(s, GFP_KERNEL));
+	kmem_cache_shrink(s);
 	require(kmem_rcu_set_ops(&least) == -EBUSY);
 	require(kfree_rcu_init(&urcu_memb_flavor) == 0);
 	kmem_cache_destroy(s);

@@ -154,12 +154,15 @@ struct without {
 	struct node **p;
 	size_t nr;
 	_Atomic(size_t) done;
+	_Atomic(bool) go;
 };
 
 static void free_without_head(void *arg)
 {
 	struct without *w = arg;
 
+	while (!w->go)
+		sleep_ms(1);
 	while (w->done < w->nr) {
 		kfree_rcu_mightsleep(w->p[w->done]);
 		w->done++;
@@ -178,11 +181,9 @@ static void without_heads(void)
 	begin();
 	w.p = nodes(NR);
 	section = gate_hold();
-	take_all_memory();
-	memory_unlimit();
-	/* For the thread's stack only: the hoard keeps what the library has. */
 	task_start(&task, free_without_head, &w);
-	memory_limit(0);
+	take_all_memory();
+	w.go = true;
 	task_ends(&task, 500);
 	done = w.done;
 	printf("%zu of %d before it waited\n", done, NR);

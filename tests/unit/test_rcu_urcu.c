@@ -74,7 +74,7 @@ static void *read_until_phase_2(void *arg)
 	rcu_read_lock();
 	phase = 1;
 	until_phase(2);
-	require(stamped(n, sizeof(*n), 7));
+	require(stamped(n->tail, sizeof(n->tail), 7));
 	rcu_read_unlock();
 	rcu_unregister_thread();
 	return NULL;
@@ -96,10 +96,10 @@ static void a_readers_object_stays(void **state)
 
 	(void)state;
 	phase = 0;
-	stamp(n, sizeof(*n), 7);
+	stamp(n->tail, sizeof(n->tail), 7);
 	pthread_create(&reader, NULL, read_until_phase_2, n);
 	until_phase(1);
-	kfree_rcu_mightsleep(n);
+	kfree_rcu(n, rcu);
 	for (int i = 0; i < 3000; i++) {
 		n = node_of(s);
 		kfree_rcu(n, rcu);
@@ -162,6 +162,9 @@ static void a_callback_may_destroy_a_cache(void **state)
 	static const int amounts[] = { 0, 1, 507, 20000 };
 
 	(void)state;
+	/* There it would have to wait for rcu_barrier(), which waits for us. */
+	if (env_is("KMEM_KFREE_RCU_BATCH", "0"))
+		skip();
 	capture_begin();
 	for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
 		struct owner o = { .s = make("callback"), .nr = amounts[i] };
@@ -170,14 +173,10 @@ static void a_callback_may_destroy_a_cache(void **state)
 		call_rcu(&o.rcu, destroy_cache);
 		for (int ms = 0; phase != 5 && ms < 5000; ms++)
 			usleep(1000);
-		/* Either it waits for others, or it can't and says so. */
 		assert_int_equal(phase, 5);
 		assert_null(cache_find("callback"));
 	}
-	if (!env_is("KMEM_KFREE_RCU_BATCH", "0"))
-		assert_string_equal(capture_end(), "");
-	else
-		capture_end();
+	assert_string_equal(capture_end(), "");
 }
 
 static void queue_more(struct rcu_head *head)
