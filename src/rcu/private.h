@@ -23,6 +23,11 @@
 
 /* Full blocks wait so long for more, unless there are many already. */
 #define GATHER_NS	1000000u
+/*
+ * Full blocks wait for no more once there are so many: fewer mean more grace
+ * periods, each of which interrupts all CPUs that run the program.
+ */
+#define GATHER_BLOCKS	64u
 
 /* Pointers to objects of slabs, and to large blocks, never share a block. */
 enum rcu_channel { CHANNEL_SLAB, CHANNEL_LARGE, NR_CHANNELS };
@@ -134,21 +139,37 @@ bool rcu_steal_all(void);
 bool rcu_moving(void);
 /* Until all that was taken out of arrays before is queued. In a section; the role's. */
 void rcu_wait_for_moves(void);
-/* Put a filled block on the queue. In a section. */
-void rcu_queue_block(struct rcu_block *block);
-/* Bytes that @obj takes up. */
-uint64_t rcu_size(const void *obj);
-/* A block, from the reserve or the arena; NULL: no memory. In a section. */
-struct rcu_block *rcu_block_take(void);
-/* Back to the reserve, or to the arena. In a section. */
-void rcu_block_give(struct rcu_block *block);
-/* Fill the reserve up, unless memory was short lately. In a section. */
-void rcu_refill(void);
-/* Bytes that wait, arrays not counted. */
-uint64_t rcu_pending_bytes(void);
+/* What is queued now is looked at after kfree_rcu_drain_msec. In a section. */
+void rcu_arm_drain(void);
+
+/* links.c */
+
+/* @head lies in @obj. Any context. */
+void rcu_push_link(struct rcu_head *head, void *obj);
 /* Objects on emergency lists, and their bytes. */
 uint64_t rcu_links_pending(void);
 uint64_t rcu_link_bytes_pending(void);
+
+/* block.c; all but the sizes: in a section */
+
+/* Bytes that @obj takes up. */
+uint64_t rcu_size(const void *obj);
+/* A block, from the reserve or the arena; NULL: no memory. */
+struct rcu_block *rcu_block_take(void);
+/* The same, or the last one there is, for what is taken out of arrays. */
+struct rcu_block *rcu_block_take_last(void);
+/* Back to the reserve, or to the arena. */
+void rcu_block_give(struct rcu_block *block);
+/* Fill the reserve up, unless memory was short lately. */
+void rcu_refill(void);
+/* Objects of the cache of @obj join those that wait, or (negative) leave. */
+void rcu_count_pending(void *obj, uint32_t entry, int64_t nr);
+/* Put a filled block on the queue. True: ring, once unlocked. */
+bool rcu_queue_locked(struct rcu_block *block);
+/* Count its objects, and queue it. */
+void rcu_queue_block(struct rcu_block *block);
+/* Bytes that wait, arrays not counted. */
+uint64_t rcu_pending_bytes(void);
 
 static inline void queue_add(struct rcu_queue *q, struct rcu_block *block)
 {

@@ -17,11 +17,6 @@
 
 #include <sched.h>
 
-/*
- * Full blocks wait for no more once there are so many: fewer mean more grace
- * periods, each of which interrupts all CPUs that run the program.
- */
-#define GATHER_BLOCKS	64u
 /* Ready blocks from which on a caller frees two for each that it queues. */
 #define HELP_TWICE	(4 * GATHER_BLOCKS)
 /* Queued blocks from which on the worker is given way. */
@@ -73,168 +68,7 @@ void rcu_start(void)
 	open_fast_path();
 }
 
-uint64_t rcu_size(const void *obj)
-{
-	uint32_t entry = page_entry(obj);
-	struct slab_pool *pool;
-
-	if (entry & ENTRY_SLAB) {
-		pool = slab_pool_of(slab_of(obj, entry));
-		return pool ? pool->stride : 0;
-	}
-	if (!(entry & ENTRY_BLOCK))
-		return 0;
-	return reserve_owns(obj) ? reserve_size(obj) : block_size(obj);
-}
-
-/*
- * Where to put what is taken out of an array when there is no memory at all:
- * so that a grace period later there is some.
- */
-static struct rcu_block last_block;
-static _Atomic(bool) last_block_used;
-
-struct rcu_block *rcu_block_take(void)
-{
-	unsigned int cpu, node;
-	struct rcu_block *block;
-	struct page *page;
-
-	lock_take(&rcu.lock);
-	block = rcu.spare;
-	if (block) {
-		rcu.spare = block->next;
-		rcu.nr_spare--;
-	}
-	lock_drop(&rcu.lock);
-	if (!block) {
-		if (!os_getcpu(&cpu, &node) || node >= arena_nr_nodes())
-			node = 0;
-		page = arena_take(1, 1, node, NULL);
-		block = page ? page_address(page) : NULL;
-	}
-	if (block) {
-		block->nr = 0;
-		block->bytes = 0;
-		block->offset = 0;
-	}
-	return block;
-}
-
-void rcu_block_give(struct rcu_block *block)
-{
-	bool keep;
-
-	if (block == &last_block) {
-		atomic_store(&last_block_used, false);
-		return;
-	}
-	lock_take(&rcu.lock);
-	keep = !rcu.backoff && rcu.nr_spare < rcu.spare_wanted;
-	if (keep) {
-		block->next = rcu.spare;
-		rcu.spare = block;
-		rcu.nr_spare++;
-	}
-	lock_drop(&rcu.lock);
-	if (!keep)
-		arena_give(page_of(block));
-}
-
-/* Whether a block is wanted; *@last: one at most, since memory was short. */
-static bool refill_wanted(unsigned int wanted, bool *last)
-{
-	bool more;
-
-	lock_take(&rcu.lock);
-	rcu.spare_wanted = wanted;
-	*last = rcu.backoff;
-	more = rcu.nr_spare < wanted &&
-	       (!rcu.backoff || os_now_ns() >= rcu.refill_at);
-	if (more)
-		rcu.backoff = false;
-	lock_drop(&rcu.lock);
-	return more;
-}
-
-void rcu_refill(void)
-{
-	unsigned int wanted = 0;
-	struct page *page;
-	bool last = false;
-	int cpu = -1;
-
-	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
-		wanted += rcu_options.min_cached;
-	while (!last && refill_wanted(wanted, &last)) {
-		page = arena_take(1, 1, 0, NULL);
-		if (!page)
-			break;
-		rcu_block_give(page_address(page));
-	}
-}
-
-/* Objects of one cache join those that wait, or (negative) leave. */
-static void count_pending(void *obj, uint32_t entry, int64_t nr)
-{
-	struct slab_pool *pool;
-
-	if (!(entry & ENTRY_SLAB))
-		return;
-	pool = slab_pool_of(slab_of(obj, entry));
-	if (pool)
-		add_relaxed(&cache_of_pool(pool)->rcu_pending, (uint64_t)nr);
-}
-
-/* Bytes of the block's objects, and how many are of which cache, run by run. */
-static void count_block(struct rcu_block *block)
-{
-	uint32_t i, first = 0, entry, run = page_entry(block->objs[0]);
-	uint64_t size = rcu_size(block->objs[0]);
-	bool same = true;
-
-	for (i = 1; i < block->nr; i++) {
-		entry = page_entry(block->objs[i]);
-		if (likely(((entry ^ run) & (ENTRY_OFFSET | ENTRY_SLAB)) == 0 &&
-			   (run & ENTRY_OFFSET)))
-			continue;
-		same &= ((entry ^ run) & ENTRY_OFFSET) == 0;
-		block->bytes += (i - first) * size;
-		count_pending(block->objs[first], run, i - first);
-		first = i;
-		run = entry;
-		size = rcu_size(block->objs[i]);
-	}
-	block->bytes += (block->nr - first) * size;
-	count_pending(block->objs[first], run, block->nr - first);
-	block->offset = same ? run & ENTRY_OFFSET : 0;
-}
-
-static bool queue_locked(struct rcu_block *block)
-{
-	uint64_t at = rcu.queued.blocks < GATHER_BLOCKS ?
-		      os_now_ns() + GATHER_NS : 0;
-
-	queue_add(&rcu.queued, block);
-	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
-	return rcu_arm_locked(&rcu.gather_at, at);
-}
-
-void rcu_queue_block(struct rcu_block *block)
-{
-	bool ring;
-
-	count_block(block);
-	add_relaxed(&rcu.taken, block->nr);
-	add_relaxed(&rcu.blocks, 1);
-	lock_take(&rcu.lock);
-	ring = queue_locked(block);
-	lock_drop(&rcu.lock);
-	if (ring)
-		rcu_ring();
-}
-
-static void arm_drain(void)
+void rcu_arm_drain(void)
 {
 	uint64_t at = os_now_ns() + rcu_options.drain_ms * NS_PER_MS;
 	bool ring;
@@ -313,18 +147,6 @@ static bool flush_array(unsigned int cpu)
 	return true;
 }
 
-static struct rcu_block *take_any_block(void)
-{
-	struct rcu_block *block = rcu_block_take();
-
-	if (block || atomic_exchange(&last_block_used, true))
-		return block;
-	last_block.nr = 0;
-	last_block.bytes = 0;
-	last_block.offset = 0;
-	return &last_block;
-}
-
 static void report_unreachable(void)
 {
 	static _Atomic(bool) told;
@@ -347,7 +169,7 @@ bool rcu_steal_all(void)
 	side = move_begin();
 	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
 		if (!block)
-			block = take_any_block();
+			block = rcu_block_take_last();
 		if (!block)
 			break;
 		if (!pcpu_steal(&rcu.array, (unsigned int)cpu, block->objs, &nr)) {
@@ -401,7 +223,7 @@ static bool append(enum rcu_channel channel, void *obj)
 				      NS_PER_MS);
 		if (block->nr == RCU_BLOCK_OBJS) {
 			rcu.shared[channel] = NULL;
-			ring |= queue_locked(block);
+			ring |= rcu_queue_locked(block);
 			add_relaxed(&rcu.blocks, 1);
 		}
 	}
@@ -433,7 +255,7 @@ static bool enqueue(void *obj, uint32_t entry)
 			break;
 		if (opened == PCPU_OPENED) {
 			store_relaxed(&rcu.since_ns[cpu], os_now_ns());
-			arm_drain();
+			rcu_arm_drain();
 		}
 		if (pcpu_push(&rcu.array, 1, &obj, true))
 			return true;
@@ -441,83 +263,11 @@ static bool enqueue(void *obj, uint32_t entry)
 		    !flush_array(cpu))
 			break;
 	}
-	count_pending(obj, entry, 1);
+	rcu_count_pending(obj, entry, 1);
 	if (append(CHANNEL_SLAB, obj))
 		return true;
-	count_pending(obj, entry, -1);
+	rcu_count_pending(obj, entry, -1);
 	return false;
-}
-
-/*
- * Without memory, and without bulk: through its rcu_head, which is RCU's to
- * write as soon as the object is queued. Any context; no lock.
- */
-static void push_link(struct rcu_head *head, void *obj)
-{
-	struct rcu_stripe *stripe = &rcu.stripes[pcpu_current() % RCU_STRIPES];
-	struct rcu_link *link = (struct rcu_link *)(void *)head, *old;
-	uint64_t nr;
-	bool ring;
-
-	link->obj = obj;
-	add_relaxed(&stripe->bytes, rcu_size(obj));
-	nr = add_relaxed(&stripe->objs, 1) + 1;
-	if (!load_relaxed(&stripe->since_ns))
-		store_relaxed(&stripe->since_ns, os_now_ns());
-	old = load_relaxed(&stripe->head);
-	do {
-		link->next = old;
-		/* Release: pairs with the exchange in take_links(). */
-	} while (!cas_acq_rel(&stripe->head, &old, link));
-	if (old && nr % RCU_BLOCK_OBJS)
-		return;
-	/* A handler that interrupted a section: who leaves it looks. */
-	if (!section_enter()) {
-		section_request();
-		return;
-	}
-	arm_drain();
-	if (nr % RCU_BLOCK_OBJS == 0) {
-		lock_take(&rcu.lock);
-		ring = rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
-		lock_drop(&rcu.lock);
-		if (ring)
-			rcu_ring();
-	}
-	section_leave();
-}
-
-uint64_t rcu_links_pending(void)
-{
-	uint64_t freed = load_acquire(&rcu.links_freed), nr = 0;
-	int i;
-
-	for (i = 0; i < RCU_STRIPES; i++)
-		nr += load_relaxed(&rcu.stripes[i].objs);
-	return nr - freed;
-}
-
-uint64_t rcu_link_bytes_pending(void)
-{
-	uint64_t freed = load_acquire(&rcu.link_bytes_freed), bytes = 0;
-	int i;
-
-	for (i = 0; i < RCU_STRIPES; i++)
-		bytes += load_relaxed(&rcu.stripes[i].bytes);
-	return bytes - freed;
-}
-
-uint64_t rcu_pending_bytes(void)
-{
-	uint64_t bytes;
-	int i;
-
-	lock_take(&rcu.lock);
-	bytes = rcu.queued.bytes + rcu.batch.bytes + rcu.ready.bytes;
-	for (i = 0; i < NR_CHANNELS; i++)
-		bytes += rcu.shared[i] ? rcu.shared[i]->bytes : 0;
-	lock_drop(&rcu.lock);
-	return bytes + rcu_link_bytes_pending();
 }
 
 /* The object that @head lies in: it starts less than a page before. */
@@ -588,7 +338,6 @@ static void help(void)
 	if (load_relaxed(&rcu.nr_queued) >= YIELD_BLOCKS &&
 	    !load_relaxed(&rcu.in_gp))
 		sched_yield();
-
 	if (ready && rcu_free_one())
 		add_relaxed(&rcu.helped, 1);
 	if (ready >= HELP_TWICE && rcu_free_one())
@@ -650,7 +399,7 @@ static void queue_object(struct rcu_head *head, void *ptr, uint32_t entry)
 	if (queued)
 		help();
 	else if (head)
-		push_link(head, ptr);
+		rcu_push_link(head, ptr);
 	else
 		wait_and_free(ptr);
 }
