@@ -19,6 +19,7 @@
  * leaves liburcu locked in the child, which nobody can see from here.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include "flavor.h"
 
 /* More threads than that don't exist: Linux's limit. */
@@ -77,10 +78,18 @@ static void prune(struct cds_list_head *head, struct cds_list_head *node)
 		cds_list_add(node, head);
 }
 
+/*
+ * Held from prepare to the end of the fork on either side: a second thread that
+ * forks must not do so while this one joins or quits, under liburcu's lock.
+ * Nothing but those two is called under it.
+ */
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void readers_prepare(const struct readers *readers)
 {
 	if (!readers)
 		return;
+	pthread_mutex_lock(&fork_lock);
 	forking.node = readers->node();
 	forking.joined = false;
 	if (forking.node)
@@ -92,8 +101,11 @@ void readers_prepare(const struct readers *readers)
 
 void readers_parent(const struct readers *readers)
 {
-	if (readers && forking.joined)
+	if (!readers)
+		return;
+	if (forking.joined)
 		readers->quit();
+	pthread_mutex_unlock(&fork_lock);
 }
 
 bool readers_child(const struct readers *readers)
@@ -102,6 +114,7 @@ bool readers_child(const struct readers *readers)
 
 	if (!readers)
 		return false;
+	pthread_mutex_init(&fork_lock, NULL);
 	/* bp only: the program's own handlers prune. */
 	if (!forking.node)
 		return !readers->quit;

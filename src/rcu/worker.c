@@ -279,7 +279,8 @@ static const struct kmem_rcu_ops *likely_ops(void)
 
 void rcu_fork_prepare(void)
 {
-	fork_ops = likely_ops();
+	/* In an orphan nobody has told the RCU that it is in a child. */
+	fork_ops = load_relaxed(&rcu.orphan) ? NULL : likely_ops();
 	if (fork_ops && fork_ops->fork_prepare)
 		fork_ops->fork_prepare();
 }
