@@ -154,7 +154,7 @@ static void child(uint64_t nr)
 		pid = fork();
 		if (pid == 0)
 			_exit(child_work(nr + 1));
-		if (pid < 0 || stress_wait(pid, CHILD_MS, NULL) == STRESS_HUNG)
+		if (pid < 0 || stress_wait(pid, CHILD_MS / 2, NULL) == STRESS_HUNG)
 			_exit(6);
 	}
 	if (nr & 1)
@@ -404,6 +404,47 @@ static void a_reader_may_fork(void)
 		    (unsigned long long)state.undrained, (unsigned long long)state.forks);
 }
 
+/*
+ * A reader that doesn't leave its section holds the grace period up for longer than
+ * a fork waits for it: the child can't use liburcu. It goes on all the same, and so
+ * do its own children.
+ */
+static void *read_until_stop(void *arg)
+{
+	rcu_register_thread();
+	rcu_read_lock();
+	while (!state.stop)
+		sleep_ms(1);
+	rcu_read_unlock();
+	rcu_quiescent_state();
+	rcu_unregister_thread();
+	return arg;
+}
+
+static void orphans_may_queue_wait_and_fork(void)
+{
+	pthread_t reader;
+	pid_t pid;
+
+	open_cache();
+	reader = stress_pthread_create(read_until_stop, NULL);
+	sleep_ms(50);
+	queue(20000);
+	sleep_ms(50);
+	for (unsigned int i = 0; i < 3; i++) {
+		pid = fork_checked();
+		if (pid == 0)
+			child(i % 2 ? 3 : 16 + 3);
+		reap(pid, "orphan");
+	}
+	CHECK_NUM(state.undrained, ==, 3);
+	state.stop = true;
+	pthread_join(reader, NULL);
+	kvfree_rcu_barrier();
+	rcu_check_rest("after the forks");
+	CHECK_NUM(objects_of(state.cache), ==, 0);
+}
+
 static const struct stress_case cases[] = {
 	{ .name = "children_can_queue_and_wait", .run = children_can_queue_and_wait,
 	  .timeout_s = 60 },
@@ -414,6 +455,8 @@ static const struct stress_case cases[] = {
 	{ .name = "children_may_return_from_main", .run = children_may_return_from_main,
 	  .timeout_s = 60 },
 	{ .name = "a_reader_may_fork", .run = a_reader_may_fork, .timeout_s = 60 },
+	{ .name = "orphans_may_queue_wait_and_fork", .run = orphans_may_queue_wait_and_fork,
+	  .timeout_s = 60 },
 	{ .name = "a_daemon_drains_its_queue", .run = a_daemon_drains_its_queue,
 	  .timeout_s = 60 },
 	{ .name = "so_does_one_whose_parent_has_readers",
