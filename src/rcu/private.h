@@ -48,6 +48,7 @@ _Static_assert(sizeof(struct rcu_block) == PAGE_SIZE, "a block is a page");
 struct rcu_queue {
 	struct rcu_block *first, *last;
 	uint64_t blocks, objs, bytes;
+	uint64_t since_ns;	/* nothing here was queued before */
 };
 
 /* An object on the emergency list: this lies over its rcu_head. */
@@ -182,6 +183,8 @@ static inline void queue_add(struct rcu_queue *q, struct rcu_block *block)
 	q->blocks++;
 	q->objs += block->nr;
 	q->bytes += block->bytes;
+	q->since_ns = q->blocks == 1 ? block->since_ns
+				     : min(q->since_ns, block->since_ns);
 }
 
 static inline struct rcu_block *queue_pop(struct rcu_queue *q)
@@ -211,6 +214,8 @@ static inline void queue_splice(struct rcu_queue *to, struct rcu_queue *from)
 	to->blocks += from->blocks;
 	to->objs += from->objs;
 	to->bytes += from->bytes;
+	to->since_ns = to->blocks == from->blocks ?
+		       from->since_ns : min(to->since_ns, from->since_ns);
 	*from = (struct rcu_queue) { 0 };
 }
 

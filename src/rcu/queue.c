@@ -416,8 +416,9 @@ static noinline_cold void call_slow(struct rcu_head *head, void *ptr)
 		return;
 	if (has_array() && (entry & ENTRY_SLAB)) {
 		if (pcpu_top_is(&rcu.array, ptr))
-			report_fatal("kfree_rcu of %p: Double-freed call, the "
-				     "object is queued already", ptr);
+			report_fatal("cache %s: kfree_rcu of %p: Double-freed "
+				     "call, the object is queued already",
+				     cache_of(ptr, entry)->name, ptr);
 		if (hot.lock_cpus && rcu_options.bulk && rcu_options.batch &&
 		    pcpu_push(&rcu.array, 1, &ptr, true))
 			return;

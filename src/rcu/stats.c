@@ -42,12 +42,14 @@ static void sum_arrays(struct sums *sums)
 		sum_array((unsigned int)cpu, sums);
 }
 
-static void sum_queue_locked(const struct rcu_queue *q, struct sums *sums)
+/* @since: of its oldest block; looked at if there is any. */
+static void sum_queue_locked(const struct rcu_queue *q, uint64_t since,
+			     struct sums *sums)
 {
 	sums->objs += q->objs;
 	sums->bytes += q->bytes;
 	if (q->first)
-		note_since(sums, q->first->since_ns);
+		note_since(sums, since);
 }
 
 static void sum_links(struct sums *sums)
@@ -64,9 +66,11 @@ static void sum_locked(struct sums *sums, struct kmem_rcu_stats *out)
 {
 	int i;
 
-	sum_queue_locked(&rcu.queued, sums);
-	sum_queue_locked(&rcu.batch, sums);
-	sum_queue_locked(&rcu.ready, sums);
+	sum_queue_locked(&rcu.queued, rcu.queued.since_ns, sums);
+	sum_queue_locked(&rcu.batch, rcu.batch.since_ns, sums);
+	/* It may never be empty, and then its own figure is from long ago. */
+	sum_queue_locked(&rcu.ready,
+			 rcu.ready.first ? rcu.ready.first->since_ns : 0, sums);
 	for (i = 0; i < NR_CHANNELS; i++) {
 		if (!rcu.shared[i])
 			continue;

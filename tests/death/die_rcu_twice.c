@@ -8,6 +8,7 @@ int main(void)
 	struct node *n = die_blind(kmem_cache_alloc(s, GFP_KERNEL));
 
 	expect_address(n);
+	expect_text("rcu_twice");
 	expect_text("queued already");
 	kfree_rcu(n, rcu);
 	n = die_blind(n);
