@@ -180,7 +180,8 @@ def rcu_result(*rows):
         {'call': 'kfree_rcu', 'ns_rounds': [3, 3, 6]},
         {'call': 'kmem_cache_free', 'ns_rounds': [2, 6, 6]}],
         'kfree_nthreads': 2, 'kfree_loops': 8, 'kfree_alloc_num': 1000,
-        'kfree_mult': 1, 'call_rcu': 'somebody'}
+        'kfree_mult': 1, 'call_rcu': 'somebody',
+        'machine': 'm', 'commit': 'c', 'mode': 'rseq'}
 
 
 def table_takes_ratios_of_rcu_round_by_round():
