@@ -113,6 +113,9 @@ KMEM_API void kvfree_rcu_barrier_on_cache(struct kmem_cache *s);
  * @worker_start:   called in the thread that will call @synchronize, before it
  *		    does; may be NULL
  * @worker_stop:    called there before it ends; may be NULL
+ * @fork_locked:    called in the thread that forks: whether it holds, as far as
+ *		    can be told, the lock that @synchronize works under, so that a
+ *		    thread inside does nothing but wait for it; may be NULL
  * @fork_prepare:   called in the thread that forks, before fork(). No thread is
  *		    inside @synchronize from then on until after fork(), unless
  *		    waiting for that took too long
@@ -132,6 +135,7 @@ struct kmem_rcu_ops {
 	void (*thread_online)(void);
 	void (*worker_start)(void);
 	void (*worker_stop)(void);
+	bool (*fork_locked)(void);
 	void (*fork_prepare)(void);
 	void (*fork_parent)(void);
 	bool (*fork_child)(void);

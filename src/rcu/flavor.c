@@ -60,6 +60,11 @@ static void other_prepare(void)
 	readers_prepare(other_readers);
 }
 
+static bool other_locked(void)
+{
+	return other_readers && other_readers->locked && other_readers->locked();
+}
+
 static void other_parent(void)
 {
 	readers_parent(other_readers);
@@ -99,6 +104,7 @@ static void make_other(const struct rcu_flavor_struct *flavor)
 		.read_ongoing = flavor->read_ongoing,
 		.thread_offline = flavor->thread_offline,
 		.thread_online = flavor->thread_online,
+		.fork_locked = other_locked,
 		.fork_prepare = other_prepare,
 		.fork_parent = other_parent,
 		.fork_child = other_child,

@@ -15,6 +15,8 @@
 struct readers {
 	/* Its node; NULL: it isn't registered. */
 	struct cds_list_head *(*node)(void);
+	/* The program has locked liburcu for this fork; NULL: it can't. */
+	bool (*locked)(void);
 	/* Register it such that it holds up no grace period. */
 	void (*join)(void);
 	/* The opposite; NULL: it stays. */

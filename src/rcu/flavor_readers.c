@@ -165,17 +165,22 @@ static struct cds_list_head *bp_node(void)
  * registry's lock is held, and urcu_bp_after_fork_child() will prune. Calling
  * it here as well would lock that twice, in one order of handlers or the other.
  */
-static void bp_join(void)
+static bool bp_locked(void)
 {
 	sigset_t blocked;
 
-	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) ||
-	    (sigismember(&blocked, SIGSEGV) && sigismember(&blocked, SIGTERM)))
-		return;
-	urcu_bp_register();
+	return pthread_sigmask(SIG_BLOCK, NULL, &blocked) ||
+	       (sigismember(&blocked, SIGSEGV) && sigismember(&blocked, SIGTERM));
+}
+
+static void bp_join(void)
+{
+	if (!bp_locked())
+		urcu_bp_register();
 }
 
 const struct readers bp_readers = {
 	.node = bp_node,
+	.locked = bp_locked,
 	.join = bp_join,
 };

@@ -12,6 +12,7 @@
 
 /* What fork() waits for a grace period at most. */
 #define FORK_WAIT_MS	1000u
+#define FORK_LOCKED_MS	50u	/* if ops->fork_locked() */
 
 /* No role yet: it may be in the process's first slow path. */
 const struct kmem_rcu_ops *rcu_get_ops(void)
@@ -255,19 +256,24 @@ static bool in_own_section(const struct kmem_rcu_ops *ops)
 	return ops && ops->read_ongoing && ops->read_ongoing();
 }
 
+/* What the calling thread's fork handlers go by, between fork's two sides. */
+static __thread const struct kmem_rcu_ops *fork_ops;
+static __thread bool fork_locked;
+
 void rcu_fork_begin(void)
 {
 	const struct kmem_rcu_ops *ops = load_acquire(&rcu.ops);
-	uint64_t until = os_now_ns() + FORK_WAIT_MS * UINT64_C(1000000);
+	uint64_t until;
 
+	/* If so, the role waits for that lock, most likely. */
+	fork_locked = ops && ops->fork_locked && ops->fork_locked();
+	until = os_now_ns() + UINT64_C(1000000) *
+		(fork_locked ? FORK_LOCKED_MS : FORK_WAIT_MS);
 	atomic_fetch_add(&rcu.forks, 1);
 	while (atomic_load(&rcu.in_gp) && !in_own_section(ops) &&
 	       os_now_ns() < until)
 		futex_wait_until(&rcu.in_gp, 1, until);
 }
-
-/* What the calling thread's fork handlers go by, between fork's two sides. */
-static __thread const struct kmem_rcu_ops *fork_ops;
 
 /* Nobody need have used them yet: the child may be the first to. */
 static const struct kmem_rcu_ops *likely_ops(void)
@@ -304,7 +310,7 @@ void rcu_fork_parent(void)
  */
 bool rcu_fork_child(void)
 {
-	if (atomic_load(&rcu.in_gp))
+	if (atomic_load(&rcu.in_gp) && !fork_locked)
 		store_relaxed(&rcu.orphan, true);
 	atomic_store(&rcu.in_gp, 0);
 	atomic_store(&rcu.forks, 0);
