@@ -206,7 +206,7 @@ static void ops_are_set(void)
 	if (load_relaxed(&rcu.started) == 0 || !section_enter())
 		return;
 	lock_take(&rcu.lock);
-	if (rcu.queued.first || rcu.shared[0] || rcu.shared[1] ||
+	if (rcu.queued.blocks || rcu.shared[0] || rcu.shared[1] ||
 	    rcu.slabs_queued || rcu_links_pending())
 		ring = rcu_arm_locked(&rcu.gather_at, 0);
 	lock_drop(&rcu.lock);

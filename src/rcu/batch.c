@@ -54,7 +54,7 @@ bool rcu_free_one(void)
 	if (!section_enter())
 		return false;
 	lock_take(&rcu.lock);
-	block = queue_pop(&rcu.ready);
+	block = queue_pop(&rcu.ready, pcpu_current() % RCU_STRIPES);
 	store_relaxed(&rcu.nr_ready, rcu.ready.blocks);
 	if (block)
 		atomic_fetch_add(&rcu.helping, 1);
@@ -92,7 +92,7 @@ static uint64_t ready_bytes(void)
 	if (section_enter()) {
 		lock_take(&rcu.lock);
 		bytes = rcu.ready.bytes;
-		if (rcu.ready.first)
+		if (rcu.ready.blocks)
 			rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
 		lock_drop(&rcu.lock);
 		section_leave();
@@ -154,6 +154,7 @@ static void add_shared_locked(void)
 	for (i = 0; i < NR_CHANNELS; i++) {
 		if (!rcu.shared[i])
 			continue;
+		rcu.shared[i]->stripe = 0;
 		queue_add(&rcu.queued, rcu.shared[i]);
 		rcu.shared[i] = NULL;
 	}
@@ -204,7 +205,7 @@ static bool collect(struct turn *turn)
 	append_slabs(&rcu.slabs_batch, &rcu.slabs_queued);
 	/* Nothing is queued now; what comes next arms it. */
 	rcu.gather_at = NEVER;
-	turn->any = rcu.batch.first || rcu.slabs_batch || rcu.links_batch ||
+	turn->any = rcu.batch.blocks || rcu.slabs_batch || rcu.links_batch ||
 		    rcu.force_gp;
 	rcu.force_gp = false;
 	lock_drop(&rcu.lock);

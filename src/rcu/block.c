@@ -160,6 +160,7 @@ bool rcu_queue_locked(struct rcu_block *block)
 	uint64_t at = rcu.queued.blocks < GATHER_BLOCKS ?
 		      os_now_ns() + GATHER_NS : 0;
 
+	block->stripe = (uint16_t)(pcpu_current() % RCU_STRIPES);
 	queue_add(&rcu.queued, block);
 	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
 	return rcu_arm_locked(&rcu.gather_at, at);

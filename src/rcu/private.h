@@ -37,16 +37,25 @@ struct rcu_block {
 	struct rcu_block *next;
 	uint64_t bytes;		/* of the objects */
 	uint64_t since_ns;	/* none was queued before */
-	uint32_t nr;
+	uint16_t nr;
+	uint16_t stripe;	/* of the CPU that queued it */
 	uint32_t offset;	/* the page map's, of all objects; 0: they differ */
 #define RCU_BLOCK_OBJS	((PAGE_SIZE - 32) / sizeof(void *))
 	void *objs[RCU_BLOCK_OBJS];
 };
 _Static_assert(sizeof(struct rcu_block) == PAGE_SIZE, "a block is a page");
 
-/* Oldest first. */
+/* What is kept per CPU, is so modulo this. */
+#define RCU_STRIPES	16
+
+/*
+ * Blocks, oldest first, in a list for each stripe: who frees some takes those of
+ * his CPU first, whose caches the objects may still be in.
+ */
 struct rcu_queue {
-	struct rcu_block *first, *last;
+	struct {
+		struct rcu_block *first, *last;
+	} lists[RCU_STRIPES];
 	uint64_t blocks, objs, bytes;
 	uint64_t since_ns;	/* nothing here was queued before */
 };
@@ -57,8 +66,6 @@ struct rcu_link {
 	void *obj;
 };
 
-/* Threads spread over these by their CPU. */
-#define RCU_STRIPES	16
 struct rcu_stripe {
 	alignas(CACHE_LINE) _Atomic(struct rcu_link *) head;
 	_Atomic(uint64_t) objs, bytes;	/* ever pushed */
@@ -174,12 +181,14 @@ uint64_t rcu_pending_bytes(void);
 
 static inline void queue_add(struct rcu_queue *q, struct rcu_block *block)
 {
+	struct rcu_block **last = &q->lists[block->stripe].last;
+
 	block->next = NULL;
-	if (q->last)
-		q->last->next = block;
+	if (*last)
+		(*last)->next = block;
 	else
-		q->first = block;
-	q->last = block;
+		q->lists[block->stripe].first = block;
+	*last = block;
 	q->blocks++;
 	q->objs += block->nr;
 	q->bytes += block->bytes;
@@ -187,35 +196,47 @@ static inline void queue_add(struct rcu_queue *q, struct rcu_block *block)
 				     : min(q->since_ns, block->since_ns);
 }
 
-static inline struct rcu_block *queue_pop(struct rcu_queue *q)
+/* One of @stripe, or else of the next one that has any; NULL: it's empty. */
+static inline struct rcu_block *queue_pop(struct rcu_queue *q,
+					  unsigned int stripe)
 {
-	struct rcu_block *block = q->first;
+	struct rcu_block *block;
 
-	if (!block)
+	if (!q->blocks)
 		return NULL;
-	q->first = block->next;
-	if (!q->first)
-		q->last = NULL;
+	while (!q->lists[stripe].first)
+		stripe = (stripe + 1) % RCU_STRIPES;
+	block = q->lists[stripe].first;
+	q->lists[stripe].first = block->next;
+	if (!block->next)
+		q->lists[stripe].last = NULL;
 	q->blocks--;
 	q->objs -= block->nr;
 	q->bytes -= block->bytes;
 	return block;
 }
 
+/* Move all of @from to the end of @to. */
 static inline void queue_splice(struct rcu_queue *to, struct rcu_queue *from)
 {
-	if (!from->first)
+	unsigned int i;
+
+	if (!from->blocks)
 		return;
-	if (to->last)
-		to->last->next = from->first;
-	else
-		to->first = from->first;
-	to->last = from->last;
+	for (i = 0; i < RCU_STRIPES; i++) {
+		if (!from->lists[i].first)
+			continue;
+		if (to->lists[i].last)
+			to->lists[i].last->next = from->lists[i].first;
+		else
+			to->lists[i].first = from->lists[i].first;
+		to->lists[i].last = from->lists[i].last;
+	}
+	to->since_ns = to->blocks ? min(to->since_ns, from->since_ns)
+				  : from->since_ns;
 	to->blocks += from->blocks;
 	to->objs += from->objs;
 	to->bytes += from->bytes;
-	to->since_ns = to->blocks == from->blocks ?
-		       from->since_ns : min(to->since_ns, from->since_ns);
 	*from = (struct rcu_queue) { 0 };
 }
 

@@ -134,7 +134,7 @@ static bool flush_array(unsigned int cpu)
 	if (!block)
 		return false;
 	side = move_begin();
-	block->nr = (uint32_t)pcpu_pop(&rcu.array, RCU_BLOCK_OBJS, block->objs,
+	block->nr = (uint16_t)pcpu_pop(&rcu.array, RCU_BLOCK_OBJS, block->objs,
 				       false);
 	block->since_ns = atomic_exchange_explicit(&rcu.since_ns[cpu],
 						   os_now_ns(),
@@ -181,7 +181,7 @@ bool rcu_steal_all(void)
 		}
 		if (!nr)
 			continue;
-		block->nr = (uint32_t)nr;
+		block->nr = (uint16_t)nr;
 		block->since_ns = load_relaxed(&rcu.since_ns[cpu]);
 		rcu_queue_block(block);
 		block = NULL;

@@ -48,7 +48,7 @@ static void sum_queue_locked(const struct rcu_queue *q, uint64_t since,
 {
 	sums->objs += q->objs;
 	sums->bytes += q->bytes;
-	if (q->first)
+	if (q->blocks)
 		note_since(sums, since);
 }
 
@@ -68,9 +68,12 @@ static void sum_locked(struct sums *sums, struct kmem_rcu_stats *out)
 
 	sum_queue_locked(&rcu.queued, rcu.queued.since_ns, sums);
 	sum_queue_locked(&rcu.batch, rcu.batch.since_ns, sums);
+	sum_queue_locked(&rcu.ready, NEVER, sums);
 	/* It may never be empty, and then its own figure is from long ago. */
-	sum_queue_locked(&rcu.ready,
-			 rcu.ready.first ? rcu.ready.first->since_ns : 0, sums);
+	for (i = 0; i < RCU_STRIPES; i++) {
+		if (rcu.ready.lists[i].first)
+			note_since(sums, rcu.ready.lists[i].first->since_ns);
+	}
 	for (i = 0; i < NR_CHANNELS; i++) {
 		if (!rcu.shared[i])
 			continue;

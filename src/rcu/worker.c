@@ -323,8 +323,8 @@ bool rcu_fork_child(void)
 	rcu.worker_started = false;
 	rcu.served = rcu.tickets;
 	rcu.force_gp = false;
-	if (rcu.batch.first || rcu.slabs_batch || rcu.links_batch ||
-	    rcu.ready.first || rcu.links_ready)
+	if (rcu.batch.blocks || rcu.slabs_batch || rcu.links_batch ||
+	    rcu.ready.blocks || rcu.links_ready)
 		rcu.gather_at = 0;
 	return !load_relaxed(&rcu.orphan) && next_locked() != NEVER;
 }
