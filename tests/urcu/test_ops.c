@@ -401,7 +401,11 @@ static void barrier_in_a_section_is_reported(void)
 static _Atomic(bool) stop;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 
-/* As an RCU may whose threads allocate what they register. */
+/*
+ * As an RCU may whose threads allocate what they register. Destroying a cache
+ * may wait for a grace period, which fork() keeps from beginning: not under the
+ * lock.
+ */
 static void *allocate_under_lock(void *arg)
 {
 	struct kmem_cache *cache;
@@ -410,8 +414,8 @@ static void *allocate_under_lock(void *arg)
 		pthread_mutex_lock(&registry);
 		cache = kmem_cache_create("registry", 5000, NULL, 0);
 		kmem_cache_free(cache, kmem_cache_alloc(cache, GFP_KERNEL));
-		kmem_cache_destroy(cache);
 		pthread_mutex_unlock(&registry);
+		kmem_cache_destroy(cache);
 	}
 	return arg;
 }
