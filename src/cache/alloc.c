@@ -21,10 +21,8 @@ hidden void (*cache_pressure_hook)(void);
 void cache_warn_oom(const char *name, size_t size, gfp_t flags)
 {
 	static _Atomic(uint64_t) next;
-	uint64_t now = os_now_ns(), due = load_relaxed(&next);
 
-	if ((flags & __GFP_NOWARN) || now < due ||
-	    !atomic_compare_exchange_strong(&next, &due, now + WARN_INTERVAL_NS))
+	if ((flags & __GFP_NOWARN) || !os_every(&next, WARN_INTERVAL_NS))
 		return;
 	report("Unable to allocate memory: %s, size %zu, gfp=%#x", name, size,
 	       flags);

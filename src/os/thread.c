@@ -101,6 +101,14 @@ uint64_t os_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+bool os_every(_Atomic(uint64_t) *next, uint64_t interval_ns)
+{
+	uint64_t now = os_now_ns(), due = load_relaxed(next);
+
+	return now >= due &&
+	       atomic_compare_exchange_strong(next, &due, now + interval_ns);
+}
+
 uint64_t os_random(void)
 {
 	uint64_t bits[2] = { 0, 0 };

@@ -237,13 +237,14 @@ static void make_ready(void)
 
 	if (!section_enter())
 		return;
+	/* Before the lock, which is held for a few steps: only the role adds to it. */
+	slabs = rcu.slabs_batch;
+	for (slab = slabs; slab; slab = slab->next)
+		nr++;
 	lock_take(&rcu.lock);
 	queue_splice(&rcu.ready, &rcu.batch);
 	store_relaxed(&rcu.nr_ready, rcu.ready.blocks);
-	slabs = rcu.slabs_batch;
 	rcu.slabs_batch = NULL;
-	for (slab = slabs; slab; slab = slab->next)
-		nr++;
 	rcu.nr_slabs -= nr;
 	store_relaxed(&rcu.links_since_ns, 0);
 	lock_drop(&rcu.lock);

@@ -28,6 +28,13 @@ uint64_t rcu_size(const void *obj)
 static struct rcu_block last_block;
 static _Atomic(bool) last_block_used;
 
+static void reset(struct rcu_block *block)
+{
+	block->nr = 0;
+	block->bytes = 0;
+	block->offset = 0;
+}
+
 struct rcu_block *rcu_block_take(void)
 {
 	unsigned int cpu, node;
@@ -47,11 +54,8 @@ struct rcu_block *rcu_block_take(void)
 		page = arena_take(1, 1, node, NULL);
 		block = page ? page_address(page) : NULL;
 	}
-	if (block) {
-		block->nr = 0;
-		block->bytes = 0;
-		block->offset = 0;
-	}
+	if (block)
+		reset(block);
 	return block;
 }
 
@@ -114,9 +118,7 @@ struct rcu_block *rcu_block_take_last(void)
 
 	if (block || atomic_exchange(&last_block_used, true))
 		return block;
-	last_block.nr = 0;
-	last_block.bytes = 0;
-	last_block.offset = 0;
+	reset(&last_block);
 	return &last_block;
 }
 

@@ -10,17 +10,12 @@
 
 /* So many empty slabs are worth a grace period soon. */
 #define GATHER_SLABS	64u
-#define GATHER_SLABS_NS	1000000u
-#define NS_PER_MS	UINT64_C(1000000)
 
 static bool arm_slabs_locked(void)
 {
-	uint64_t now = os_now_ns();
-
 	if (rcu.nr_slabs >= GATHER_SLABS)
-		return rcu_arm_locked(&rcu.gather_at, now + GATHER_SLABS_NS);
-	return rcu_arm_locked(&rcu.drain_at,
-			      now + rcu_options.drain_ms * NS_PER_MS);
+		return rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
+	return rcu_arm_locked(&rcu.drain_at, rcu_drain_time());
 }
 
 /* In a section, no lock held. */

@@ -16,7 +16,6 @@ void rcu_push_link(struct rcu_head *head, void *obj)
 	struct rcu_stripe *stripe = &rcu.stripes[pcpu_current() % RCU_STRIPES];
 	struct rcu_link *link = (struct rcu_link *)(void *)head, *old;
 	uint64_t nr;
-	bool ring;
 
 	link->obj = obj;
 	add_relaxed(&stripe->bytes, rcu_size(obj));
@@ -35,25 +34,28 @@ void rcu_push_link(struct rcu_head *head, void *obj)
 		section_request();
 		return;
 	}
-	rcu_arm_drain();
-	if (nr % RCU_BLOCK_OBJS == 0) {
-		lock_take(&rcu.lock);
-		ring = rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
-		lock_drop(&rcu.lock);
-		if (ring)
-			rcu_ring();
-	}
+	rcu_arm(&rcu.drain_at, rcu_drain_time());
+	if (nr % RCU_BLOCK_OBJS == 0)
+		rcu_arm(&rcu.gather_at, os_now_ns() + GATHER_NS);
 	section_leave();
 }
 
-uint64_t rcu_links_pending(void)
+uint64_t rcu_links_pushed(void)
 {
-	uint64_t freed = load_acquire(&rcu.links_freed), nr = 0;
+	uint64_t nr = 0;
 	int i;
 
 	for (i = 0; i < RCU_STRIPES; i++)
 		nr += load_relaxed(&rcu.stripes[i].objs);
-	return nr - freed;
+	return nr;
+}
+
+uint64_t rcu_links_pending(void)
+{
+	/* First, so that it is never more than what was pushed. */
+	uint64_t freed = load_acquire(&rcu.links_freed);
+
+	return rcu_links_pushed() - freed;
 }
 
 uint64_t rcu_link_bytes_pending(void)

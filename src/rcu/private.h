@@ -20,6 +20,7 @@
 #include "rcu.h"
 
 #define NEVER	UINT64_MAX
+#define NS_PER_MS UINT64_C(1000000)
 
 /* Full blocks wait so long for more, unless there are many already. */
 #define GATHER_NS	1000000u
@@ -86,7 +87,7 @@ struct rcu {
 	struct rcu_queue batch;		/* [L] wait for a grace period */
 	struct rcu_queue ready;		/* [L] may be freed */
 	struct slab *slabs_queued;	/* [L] the same for typesafe slabs */
-	struct slab *slabs_batch;	/* [L] */
+	struct slab *slabs_batch;	/* [L] written by the role */
 	uint64_t nr_slabs;		/* [L] in both */
 	struct rcu_link *links_batch;	/* [R] the same for emergency lists */
 	struct rcu_link *links_ready;	/* [R] */
@@ -147,13 +148,13 @@ bool rcu_steal_all(void);
 bool rcu_moving(void);
 /* Until all that was taken out of arrays before is queued. In a section; the role's. */
 void rcu_wait_for_moves(void);
-/* What is queued now is looked at after kfree_rcu_drain_msec. In a section. */
-void rcu_arm_drain(void);
 
 /* links.c */
 
 /* @head lies in @obj. Any context. */
 void rcu_push_link(struct rcu_head *head, void *obj);
+/* Objects ever linked. */
+uint64_t rcu_links_pushed(void);
 /* Objects on emergency lists, and their bytes. */
 uint64_t rcu_links_pending(void);
 uint64_t rcu_link_bytes_pending(void);
@@ -251,6 +252,10 @@ bool rcu_work_locked(void);
 
 /* The thread must look at @at, at the latest. [L] True: ring, once unlocked. */
 bool rcu_arm_locked(uint64_t *which, uint64_t at);
+/* The same, ringing included. In a section. */
+void rcu_arm(uint64_t *which, uint64_t at);
+/* When what is queued now is looked at, full or not: kfree_rcu_drain_msec. */
+uint64_t rcu_drain_time(void);
 /* In a section: wake the thread, or ask for one. */
 void rcu_ring(void);
 /* Between these, the caller alone calls ops->synchronize() and moves batches. */

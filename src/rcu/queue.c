@@ -22,7 +22,6 @@
 /* Queued blocks from which on the worker is given way. */
 #define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
 #define ENQUEUE_TRIES	4
-#define NS_PER_MS	UINT64_C(1000000)
 #define LIMIT_REPORT_NS	UINT64_C(5000000000)
 
 hidden struct rcu rcu = {
@@ -66,18 +65,6 @@ void rcu_start(void)
 	pcpu_bare_init(&rcu.array, RCU_BLOCK_OBJS);
 	store_release(&rcu.started, STARTED);
 	open_fast_path();
-}
-
-void rcu_arm_drain(void)
-{
-	uint64_t at = os_now_ns() + rcu_options.drain_ms * NS_PER_MS;
-	bool ring;
-
-	lock_take(&rcu.lock);
-	ring = rcu_arm_locked(&rcu.drain_at, at);
-	lock_drop(&rcu.lock);
-	if (ring)
-		rcu_ring();
 }
 
 /*
@@ -200,7 +187,7 @@ bool rcu_steal_all(void)
 static bool append(enum rcu_channel channel, void *obj)
 {
 	struct rcu_block *fresh = NULL, *block;
-	uint64_t size = rcu_size(obj), now = os_now_ns();
+	uint64_t size = rcu_size(obj);
 	bool ring = false;
 
 	lock_take(&rcu.lock);
@@ -211,7 +198,7 @@ static bool append(enum rcu_channel channel, void *obj)
 		lock_take(&rcu.lock);
 		block = rcu.shared[channel];
 		if (!block && fresh) {
-			fresh->since_ns = now;
+			fresh->since_ns = os_now_ns();
 			rcu.shared[channel] = block = fresh;
 			fresh = NULL;
 		}
@@ -219,8 +206,7 @@ static bool append(enum rcu_channel channel, void *obj)
 	if (block) {
 		block->objs[block->nr++] = obj;
 		block->bytes += size;
-		ring = rcu_arm_locked(&rcu.drain_at, now + rcu_options.drain_ms *
-				      NS_PER_MS);
+		ring = rcu_arm_locked(&rcu.drain_at, rcu_drain_time());
 		if (block->nr == RCU_BLOCK_OBJS) {
 			rcu.shared[channel] = NULL;
 			ring |= rcu_queue_locked(block);
@@ -255,7 +241,7 @@ static bool enqueue(void *obj, uint32_t entry)
 			break;
 		if (opened == PCPU_OPENED) {
 			store_relaxed(&rcu.since_ns[cpu], os_now_ns());
-			rcu_arm_drain();
+			rcu_arm(&rcu.drain_at, rcu_drain_time());
 		}
 		if (pcpu_push(&rcu.array, 1, &obj, true))
 			return true;
@@ -304,7 +290,7 @@ static void wait_and_free(void *obj)
 static void check_limit(bool may_wait)
 {
 	static _Atomic(uint64_t) next_report;
-	uint64_t now, due, pending;
+	uint64_t pending;
 
 	if (!section_enter())
 		return;
@@ -318,10 +304,7 @@ static void check_limit(bool may_wait)
 		rcu_wait_below(rcu_options.max_pending);
 		return;
 	}
-	now = os_now_ns();
-	due = load_relaxed(&next_report);
-	if (now >= due && atomic_compare_exchange_strong(&next_report, &due,
-							 now + LIMIT_REPORT_NS))
+	if (os_every(&next_report, LIMIT_REPORT_NS))
 		report("kfree_rcu: %lu bytes wait for a grace period, more than "
 		       "kfree_rcu_max_pending=%lu", (unsigned long)pending,
 		       (unsigned long)rcu_options.max_pending);

@@ -87,10 +87,7 @@ static void sum_locked(struct sums *sums, struct kmem_rcu_stats *out)
 
 static void read_counters(struct kmem_rcu_stats *out)
 {
-	int i;
-
-	for (i = 0; i < RCU_STRIPES; i++)
-		out->emergency += load_relaxed(&rcu.stripes[i].objs);
+	out->emergency = rcu_links_pushed();
 	out->large = load_relaxed(&rcu.large);
 	out->blocks = load_relaxed(&rcu.blocks);
 	out->batches = load_relaxed(&rcu.batches);

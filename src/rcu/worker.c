@@ -41,6 +41,22 @@ bool rcu_arm_locked(uint64_t *which, uint64_t at)
 	return true;
 }
 
+void rcu_arm(uint64_t *which, uint64_t at)
+{
+	bool ring;
+
+	lock_take(&rcu.lock);
+	ring = rcu_arm_locked(which, at);
+	lock_drop(&rcu.lock);
+	if (ring)
+		rcu_ring();
+}
+
+uint64_t rcu_drain_time(void)
+{
+	return os_now_ns() + rcu_options.drain_ms * NS_PER_MS;
+}
+
 void rcu_ring(void)
 {
 	if (load_relaxed(&rcu.attended)) {
@@ -91,13 +107,10 @@ bool rcu_needs_thread(void)
 		rcu.drain_at = os_now_ns();
 		wake = true;
 	}
-	needed = next_locked() != NEVER;
-	if (rcu.attended) {
-		needed = false;
-		if (wake)
-			rcu_ring();
-	}
+	needed = next_locked() != NEVER && !rcu.attended;
 	lock_drop(&rcu.lock);
+	if (wake && !needed)
+		rcu_ring();
 	section_leave();
 	return needed;
 }
@@ -239,7 +252,7 @@ void rcu_pressure(void)
 	rcu.spare = NULL;
 	rcu.nr_spare = 0;
 	rcu.backoff = true;
-	rcu.refill_at = os_now_ns() + rcu_options.refill_ms * UINT64_C(1000000);
+	rcu.refill_at = os_now_ns() + rcu_options.refill_ms * NS_PER_MS;
 	ring = rcu.drain_at != NEVER && rcu_arm_locked(&rcu.drain_at, 0);
 	lock_drop(&rcu.lock);
 	for (; spare; spare = next) {
@@ -267,7 +280,7 @@ void rcu_fork_begin(void)
 
 	/* If so, the role waits for that lock, most likely. */
 	fork_locked = ops && ops->fork_locked && ops->fork_locked();
-	until = os_now_ns() + UINT64_C(1000000) *
+	until = os_now_ns() + NS_PER_MS *
 		(fork_locked ? FORK_LOCKED_MS : FORK_WAIT_MS);
 	atomic_fetch_add(&rcu.forks, 1);
 	while (atomic_load(&rcu.in_gp) && !in_own_section(ops) &&
