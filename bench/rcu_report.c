@@ -37,16 +37,23 @@ bool rcu_objects_per_gp(const struct rcu_results *results, unsigned int a,
 }
 
 /* ns per object, by what was queued in each round. */
-static void per_object(const struct rcu_results *results, enum rcu_value value,
-		       unsigned int a, struct summary *out)
+static void rounds_per_object(const struct rcu_results *results, enum rcu_value value,
+			      unsigned int a, double *rounds)
 {
 	const double *objects = rcu_rounds(results, RCU_OBJECTS, a);
 	const double *ns = rcu_rounds(results, value, a);
-	double rounds[MEASURE_MAX_ROUNDS];
 	unsigned int r;
 
 	for (r = 0; r < results->nr_rounds; r++)
 		rounds[r] = ns[r] / (objects[r] ? objects[r] : 1);
+}
+
+static void per_object(const struct rcu_results *results, enum rcu_value value,
+		       unsigned int a, struct summary *out)
+{
+	double rounds[MEASURE_MAX_ROUNDS];
+
+	rounds_per_object(results, value, a, rounds);
 	summarise(rounds, results->nr_rounds, out);
 }
 
@@ -204,13 +211,9 @@ static void json_rounds(FILE *f, const char *key, const double *values, unsigned
 static void json_per_object(FILE *f, const struct rcu_results *results, unsigned int a,
 			    enum rcu_value value, const char *key)
 {
-	const double *objects = rcu_rounds(results, RCU_OBJECTS, a);
-	const double *ns = rcu_rounds(results, value, a);
 	double rounds[MEASURE_MAX_ROUNDS];
-	unsigned int r;
 
-	for (r = 0; r < results->nr_rounds; r++)
-		rounds[r] = ns[r] / (objects[r] ? objects[r] : 1);
+	rounds_per_object(results, value, a, rounds);
 	json_rounds(f, key, rounds, results->nr_rounds);
 }
 

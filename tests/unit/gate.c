@@ -271,6 +271,25 @@ void task_start_barrier(struct task *task)
 	task_start(task, call_barrier, NULL);
 }
 
+struct kmem_cache *node_cache(const char *name, slab_flags_t flags)
+{
+	struct kmem_cache *s = kmem_cache_create(name, sizeof(struct node),
+						 NULL, SLAB_NO_MERGE | flags);
+
+	require(s);
+	return s;
+}
+
+void queue_nodes(struct kmem_cache *s, int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
+
+		require(n);
+		kfree_rcu(n, rcu);
+	}
+}
+
 struct kmem_rcu_stats rcu_stats(void)
 {
 	struct kmem_rcu_stats st;

@@ -60,6 +60,18 @@ void task_join(struct task *task);
 /* A task that calls kvfree_rcu_barrier(). */
 void task_start_barrier(struct task *task);
 
+/* What most tests free. */
+struct node {
+	uint64_t key;
+	struct rcu_head rcu;
+	uint64_t tail[5];
+};
+
+/* A cache of them, merged with no other. */
+struct kmem_cache *node_cache(const char *name, slab_flags_t flags);
+/* Allocate @nr of @s, and kfree_rcu() each. */
+void queue_nodes(struct kmem_cache *s, int nr);
+
 /* kmem_rcu_stats(), which must succeed. */
 struct kmem_rcu_stats rcu_stats(void);
 uint64_t clock_ms(void);

@@ -8,21 +8,6 @@
 #define SOON_MS		3000
 #define WATCH_MS	100
 
-struct node {
-	uint64_t key;
-	struct rcu_head rcu;
-	uint64_t tail[5];
-};
-
-static struct kmem_cache *make(const char *name, slab_flags_t flags)
-{
-	struct kmem_cache *s = kmem_cache_create(name, sizeof(struct node),
-						 NULL, SLAB_NO_MERGE | flags);
-
-	require(s);
-	return s;
-}
-
 static void queue(struct kmem_cache *s, int nr)
 {
 	for (int i = 0; i < nr; i++) {
@@ -51,7 +36,7 @@ static void pending_objects_are_no_leak(void **state)
 	capture_begin();
 	for (size_t f = 0; f < ARRAY_SIZE(flags); f++) {
 		for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
-			struct kmem_cache *s = make("pending", flags[f]);
+			struct kmem_cache *s = node_cache("pending", flags[f]);
 
 			queue(s, amounts[i]);
 			kmem_cache_destroy(s);
@@ -91,7 +76,7 @@ static void destroying_waits_for_a_reader(void **state)
 	(void)state;
 	capture_begin();
 	for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
-		struct kmem_cache *s = make("reader", 0);
+		struct kmem_cache *s = node_cache("reader", 0);
 		unsigned int section = gate_hold();
 		struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
 		struct task task;
@@ -116,7 +101,7 @@ static void destroying_waits_for_a_reader(void **state)
 
 static void destroying_waits_only_for_its_own_objects(void **state)
 {
-	struct kmem_cache *a = make("with", 0), *b = make("without", 0);
+	struct kmem_cache *a = node_cache("with", 0), *b = node_cache("without", 0);
 	unsigned int section = gate_hold();
 	struct task task;
 
@@ -137,7 +122,7 @@ static void destroying_waits_only_for_its_own_objects(void **state)
 
 static void live_objects_are_reported_and_pending_ones_not(void **state)
 {
-	struct kmem_cache *s = make("three_live", 0);
+	struct kmem_cache *s = node_cache("three_live", 0);
 	void *live[3];
 	const char *text;
 
@@ -159,7 +144,7 @@ static void live_objects_are_reported_and_pending_ones_not(void **state)
 /* A live object of a cache that is no more, freed late. */
 static void late_objects_are_freed_without_harm(void **state)
 {
-	struct kmem_cache *s = make("late", 0);
+	struct kmem_cache *s = node_cache("late", 0);
 	struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
 
 	(void)state;
@@ -174,7 +159,7 @@ static void late_objects_are_freed_without_harm(void **state)
 
 static void in_a_section_it_ends(void **state)
 {
-	struct kmem_cache *s = make("section", 0);
+	struct kmem_cache *s = node_cache("section", 0);
 	struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
 
 	(void)state;
@@ -197,7 +182,7 @@ static void it_does_not_grow(void **state)
 
 	(void)state;
 	for (int round = 0; round < 1000; round++) {
-		struct kmem_cache *s = make("come_and_go", 0);
+		struct kmem_cache *s = node_cache("come_and_go", 0);
 
 		queue(s, 5);
 		kmem_cache_destroy(s);
@@ -210,7 +195,7 @@ static void it_does_not_grow(void **state)
 static void create_and_destroy(void *arg)
 {
 	for (int round = 0; round < 200; round++) {
-		struct kmem_cache *s = make(arg, 0);
+		struct kmem_cache *s = node_cache(arg, 0);
 
 		queue(s, round % 60 * 20);
 		kmem_cache_destroy(s);

@@ -8,12 +8,6 @@
 
 #include "gate.h"
 
-struct node {
-	uint64_t key;
-	struct rcu_head rcu;
-	uint64_t tail[5];
-};
-
 /* A head at each of these offsets of an object of this size. */
 #define HEAD_AT(name, before, after)					\
 	struct name {							\

@@ -14,31 +14,6 @@
 /* How long something that must not happen is watched for. */
 #define WATCH_MS	60
 
-struct node {
-	uint64_t key;
-	struct rcu_head rcu;
-	uint64_t tail[5];
-};
-
-static struct kmem_cache *make(const char *name, slab_flags_t flags)
-{
-	struct kmem_cache *s = kmem_cache_create(name, sizeof(struct node),
-						 NULL, SLAB_NO_MERGE | flags);
-
-	require(s);
-	return s;
-}
-
-static void queue(struct kmem_cache *s, int nr)
-{
-	for (int i = 0; i < nr; i++) {
-		struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
-
-		require(n);
-		kfree_rcu(n, rcu);
-	}
-}
-
 /* Without batches what has no head waits for its own grace period. */
 static bool has_head(int i)
 {
@@ -49,7 +24,7 @@ static void a_reader_keeps_objects(void **state)
 {
 	enum { NR = 2000 };
 	static struct node *p[NR];
-	struct kmem_cache *s = make("kept", 0);
+	struct kmem_cache *s = node_cache("kept", 0);
 	unsigned int section = gate_hold();
 	struct task barrier;
 
@@ -91,7 +66,7 @@ static void a_reader_keeps_objects(void **state)
 /* Not what was queued after it had begun, which a younger reader may see. */
 static void a_grace_period_serves_what_was_queued_before_it(void **state)
 {
-	struct kmem_cache *a = make("before", 0), *b = make("after", 0);
+	struct kmem_cache *a = node_cache("before", 0), *b = node_cache("after", 0);
 	unsigned int first = gate_hold(), second;
 	uint64_t begun = gate_figures().begun;
 	struct task wait_a, wait_b;
@@ -103,13 +78,13 @@ static void a_grace_period_serves_what_was_queued_before_it(void **state)
 		gate_release(first);
 		skip();
 	}
-	queue(a, 100);
+	queue_nodes(a, 100);
 	task_start_barrier(&wait_a);
 	while (gate_figures().begun == begun && clock_ms() < end)
 		sleep_ms(1);
 	assert_int_equal(gate_figures().begun, begun + 1);
 	second = gate_hold();
-	queue(b, 100);
+	queue_nodes(b, 100);
 	task_start_barrier(&wait_b);
 	assert_int_equal(objects_of(a), 100);
 	gate_release(first);
@@ -128,7 +103,7 @@ static void a_grace_period_serves_what_was_queued_before_it(void **state)
 /* One for those that came before it, one for those that came meanwhile. */
 static void one_grace_period_serves_many_objects(void **state)
 {
-	struct kmem_cache *s = make("many", 0);
+	struct kmem_cache *s = node_cache("many", 0);
 	struct gate_figures before, after;
 	struct kmem_rcu_stats from = rcu_stats(), to;
 	unsigned int section;
@@ -138,13 +113,13 @@ static void one_grace_period_serves_many_objects(void **state)
 		skip();
 	kvfree_rcu_barrier();
 	before = gate_figures();
-	queue(s, 300);
+	queue_nodes(s, 300);
 	kvfree_rcu_barrier();
 	after = gate_figures();
 	assert_int_equal(after.begun - before.begun, 1);
 	section = gate_hold();
 	before = gate_figures();
-	queue(s, 30000);
+	queue_nodes(s, 30000);
 	gate_release(section);
 	kvfree_rcu_barrier();
 	after = gate_figures();
@@ -176,7 +151,7 @@ static void barrier_on_cache(void *s)
 
 static void barrier_on_cache_waits_for_this_cache_only(void **state)
 {
-	struct kmem_cache *a = make("waits", 0), *b = make("nothing", 0);
+	struct kmem_cache *a = node_cache("waits", 0), *b = node_cache("nothing", 0);
 	unsigned int section;
 	struct task on_a, on_b;
 
@@ -184,10 +159,10 @@ static void barrier_on_cache_waits_for_this_cache_only(void **state)
 	/* Which cache an object is of is not known where it goes by its head. */
 	if (!rcu_is_bulk())
 		skip();
-	queue(b, 1000);
+	queue_nodes(b, 1000);
 	kvfree_rcu_barrier();
 	section = gate_hold();
-	queue(a, 1000);
+	queue_nodes(a, 1000);
 	task_start(&on_b, barrier_on_cache, b);
 	assert_true(task_ends(&on_b, SOON_MS));
 	task_join(&on_b);
@@ -206,14 +181,14 @@ static _Atomic(bool) stop;
 static void queue_until_stop(void *s)
 {
 	while (!stop) {
-		queue(s, 50);
+		queue_nodes(s, 50);
 		sleep_ms(1);
 	}
 }
 
 static void barrier_ends_while_others_queue(void **state)
 {
-	struct kmem_cache *s = make("others", 0);
+	struct kmem_cache *s = node_cache("others", 0);
 	struct task others, barrier;
 
 	(void)state;
@@ -235,14 +210,14 @@ static void barrier_ends_while_others_queue(void **state)
 static void queueing_in_a_section_never_waits(void **state)
 {
 	enum { NR = 200000 };
-	struct kmem_cache *s = make("section", 0);
+	struct kmem_cache *s = node_cache("section", 0);
 	struct task barrier;
 
 	(void)state;
 	gate_read_lock();
-	queue(s, 10);
+	queue_nodes(s, 10);
 	task_start_barrier(&barrier);
-	queue(s, NR);
+	queue_nodes(s, NR);
 	assert_false(task_ends(&barrier, 1));
 	gate_read_unlock();
 	task_join(&barrier);
@@ -254,11 +229,11 @@ static void queueing_in_a_section_never_waits(void **state)
 /* Either would wait for its caller. */
 static void barrier_in_a_section_is_reported_and_returns(void **state)
 {
-	struct kmem_cache *s = make("inside", 0);
+	struct kmem_cache *s = node_cache("inside", 0);
 
 	(void)state;
 	gate_read_lock();
-	queue(s, 700);
+	queue_nodes(s, 700);
 	capture_begin();
 	kvfree_rcu_barrier();
 	assert_matches(capture_end(), "^libkmem: .*(section|reader)");
@@ -276,7 +251,7 @@ static void barrier_in_a_section_is_reported_and_returns(void **state)
 
 static void a_full_block_is_freed_soon(void **state)
 {
-	struct kmem_cache *s = make("full", 0);
+	struct kmem_cache *s = node_cache("full", 0);
 	uint64_t end = clock_ms() + SOON_MS;
 	int cpu;
 
@@ -284,7 +259,7 @@ static void a_full_block_is_freed_soon(void **state)
 	cpus_allowed(&cpu, 1);
 	cpu_pin(cpu);
 	kvfree_rcu_barrier();
-	queue(s, 5000);
+	queue_nodes(s, 5000);
 	while (objects_of(s) > 600 && clock_ms() < end)
 		sleep_ms(1);
 	assert_in_range(objects_of(s), 0, 600);
@@ -295,13 +270,13 @@ static void a_full_block_is_freed_soon(void **state)
 
 static void free_one_by_timer(void)
 {
-	struct kmem_cache *s = make("timer", 0);
+	struct kmem_cache *s = node_cache("timer", 0);
 	uint64_t start;
 
 	/* The first push of a CPU opens its array, the others find it open. */
 	for (int round = 0; round < 3; round++) {
 		start = clock_ms();
-		queue(s, 1);
+		queue_nodes(s, 1);
 		if (rcu_is_batched()) {
 			sleep_ms(150);
 			require(objects_of(s) == 1);
@@ -324,9 +299,9 @@ static void the_drain_timer_frees_a_single_object(void **state)
 
 static void free_by_default_timer(void)
 {
-	struct kmem_cache *s = make("timer", 0);
+	struct kmem_cache *s = node_cache("timer", 0);
 
-	queue(s, 1);
+	queue_nodes(s, 1);
 	if (rcu_is_batched()) {
 		sleep_ms(4000);
 		require(objects_of(s) == 1);
@@ -345,7 +320,7 @@ static void the_drain_timer_is_5_seconds(void **state)
 
 static void the_oldest_object_tells_its_age(void **state)
 {
-	struct kmem_cache *s = make("old", 0);
+	struct kmem_cache *s = node_cache("old", 0);
 	unsigned int section = gate_hold();
 	uint64_t start = clock_ms(), oldest;
 
@@ -356,9 +331,9 @@ static void the_oldest_object_tells_its_age(void **state)
 		kmem_cache_destroy(s);
 		skip();
 	}
-	queue(s, 3);
+	queue_nodes(s, 3);
 	sleep_ms(300);
-	queue(s, 3);
+	queue_nodes(s, 3);
 	oldest = rcu_stats().oldest_ns / 1000000;
 	assert_in_range(oldest, 290, clock_ms() - start + 1);
 	gate_release(section);
@@ -385,13 +360,13 @@ static void queue_without_head(void *arg)
 static void exceed_the_limit(void)
 {
 	enum { NR = 40000 };	/* of 64 bytes */
-	struct kmem_cache *s = make("limit", 0);
+	struct kmem_cache *s = node_cache("limit", 0);
 	unsigned int section = gate_hold();
 	struct task task;
 
-	queue(s, 1000);
+	queue_nodes(s, 1000);
 	require(!rcu_stats().over_limit);
-	queue(s, NR - 1000);
+	queue_nodes(s, NR - 1000);
 	require(rcu_stats().over_limit);
 	require(objects_of(s) == NR);
 	task_start(&task, queue_without_head, s);
@@ -426,10 +401,10 @@ static void above_the_limit_callers_wait_or_are_reported(void **state)
 
 static void stay_below_the_limit(void)
 {
-	struct kmem_cache *s = make("below", 0);
+	struct kmem_cache *s = node_cache("below", 0);
 
 	for (int i = 0; i < 50; i++) {
-		queue(s, 2000);
+		queue_nodes(s, 2000);
 		queue_without_head(s);
 		kvfree_rcu_barrier();
 	}

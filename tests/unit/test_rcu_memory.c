@@ -11,12 +11,6 @@
 
 #define QUIET	(GFP_NOWAIT | __GFP_NOWARN)
 
-struct node {
-	uint64_t key;
-	struct rcu_head rcu;
-	uint64_t tail[5];
-};
-
 static struct kmem_cache *cache;
 static void *hoard;	/* all that could be had, linked */
 
@@ -82,9 +76,7 @@ static void begin(void)
 {
 	struct node *n;
 
-	cache = kmem_cache_create("memory", sizeof(struct node), NULL,
-				  SLAB_NO_MERGE);
-	require(cache);
+	cache = node_cache("memory", 0);
 	/* The worker's thread, and what else first use needs, are there. */
 	n = kmem_cache_alloc(cache, GFP_KERNEL);
 	require(n);
@@ -241,9 +233,7 @@ static void first_use_without_memory(void)
 	enum { NR = 5000 };
 	struct node **p;
 
-	cache = kmem_cache_create("first", sizeof(struct node), NULL,
-				  SLAB_NO_MERGE);
-	require(cache);
+	cache = node_cache("first", 0);
 	p = nodes(NR);
 	take_all_memory();
 	for (size_t i = 0; i < NR; i++)
@@ -261,9 +251,7 @@ static void with_failslab(void)
 {
 	struct node *n;
 
-	cache = kmem_cache_create("failing", sizeof(struct node), NULL,
-				  SLAB_NO_MERGE);
-	require(cache);
+	cache = node_cache("failing", 0);
 	for (int i = 0; i < 20000; i++) {
 		n = kmem_cache_alloc(cache, GFP_KERNEL | __GFP_NOWARN);
 		if (!n)

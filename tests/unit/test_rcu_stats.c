@@ -4,31 +4,6 @@
  */
 #include "gate.h"
 
-struct node {
-	uint64_t key;
-	struct rcu_head rcu;
-	uint64_t tail[5];
-};
-
-static struct kmem_cache *make(const char *name)
-{
-	struct kmem_cache *s = kmem_cache_create(name, sizeof(struct node),
-						 NULL, SLAB_NO_MERGE);
-
-	assert_non_null(s);
-	return s;
-}
-
-static void queue(struct kmem_cache *s, int nr)
-{
-	for (int i = 0; i < nr; i++) {
-		struct node *n = kmem_cache_alloc(s, GFP_KERNEL);
-
-		require(n);
-		kfree_rcu(n, rcu);
-	}
-}
-
 static void assert_at_rest(void)
 {
 	struct kmem_rcu_stats st = rcu_stats();
@@ -57,7 +32,7 @@ static const int amounts[] = { 1, 2, 506, 507, 508, 1013, 1014, 1015, 10000 };
 /* In arrays, blocks and batches alike. */
 static void pending_objects_are_counted_exactly(void **state)
 {
-	struct kmem_cache *s = make("counted");
+	struct kmem_cache *s = node_cache("counted", 0);
 	uint32_t size = stats_of(s).slab_size;
 
 	(void)state;
@@ -66,7 +41,7 @@ static void pending_objects_are_counted_exactly(void **state)
 		struct kmem_rcu_stats st, before = rcu_stats();
 		uint64_t nr = (uint64_t)amounts[i];
 
-		queue(s, amounts[i]);
+		queue_nodes(s, amounts[i]);
 		st = rcu_stats();
 		assert_int_equal(st.pending_objects, nr);
 		assert_int_equal(st.queued - before.queued, nr);
@@ -133,7 +108,7 @@ static void large_blocks_are_counted_apart(void **state)
 /* The RCU's own count and ours. */
 static void grace_periods_are_counted(void **state)
 {
-	struct kmem_cache *s = make("periods");
+	struct kmem_cache *s = node_cache("periods", 0);
 	uint64_t before = rcu_stats().grace_periods;
 	uint64_t begun = gate_figures().begun;
 
@@ -141,7 +116,7 @@ static void grace_periods_are_counted(void **state)
 	if (!rcu_is_batched())
 		skip();
 	for (int i = 0; i < 20; i++) {
-		queue(s, 1 + i * 40);
+		queue_nodes(s, 1 + i * 40);
 		kvfree_rcu_barrier();
 	}
 	assert_int_equal(rcu_stats().grace_periods - before,
@@ -154,13 +129,13 @@ static void grace_periods_are_counted(void **state)
 /* There is memory, so nothing goes through heads but where options say so. */
 static void nothing_is_an_emergency_with_memory_at_hand(void **state)
 {
-	struct kmem_cache *s = make("calm");
+	struct kmem_cache *s = node_cache("calm", 0);
 	uint64_t before = rcu_stats().emergency;
 
 	(void)state;
 	if (!rcu_is_bulk())
 		skip();
-	queue(s, 50000);
+	queue_nodes(s, 50000);
 	kvfree_rcu_barrier();
 	assert_int_equal(rcu_stats().emergency, before);
 	kmem_cache_destroy(s);
@@ -175,12 +150,12 @@ static void queue_many(void *arg)
 {
 	struct many *m = arg;
 
-	queue(m->s, m->nr);
+	queue_nodes(m->s, m->nr);
 }
 
 static void figures_of_threads_add_up(void **state)
 {
-	struct many m = { make("threads"), 30011 };
+	struct many m = { node_cache("threads", 0), 30011 };
 	uint64_t before = rcu_stats().queued;
 	struct task task[4];
 

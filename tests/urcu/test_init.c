@@ -134,25 +134,12 @@ static const struct {
 };
 #define NR_CASES	(sizeof(cases) / sizeof(cases[0]))
 
-/* An RCU is chosen once in a process: each case has one of its own. */
 int main(void)
 {
-	int status, failed = 0;
-	pid_t pid;
+	int failed = 0;
 
 	printf("1..%d\n", (int)NR_CASES);
-	for (size_t i = 0; i < NR_CASES; i++) {
-		fflush(stdout);
-		pid = fork();
-		if (!pid) {
-			alarm(20);
-			cases[i].fn();
-			_exit(0);
-		}
-		CHECK(waitpid(pid, &status, 0) == pid);
-		failed |= status;
-		printf("%sok %d - %s\n", status ? "not " : "", (int)i + 1,
-		       cases[i].name);
-	}
+	for (size_t i = 0; i < NR_CASES; i++)
+		failed |= run_case((int)i + 1, cases[i].name, cases[i].fn, 20);
 	return failed ? 1 : 0;
 }

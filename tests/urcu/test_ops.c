@@ -559,11 +559,9 @@ static const struct {
 };
 #define NR_CASES	(sizeof(cases) / sizeof(cases[0]))
 
-/* An RCU is chosen once in a process: each case has one of its own. */
 int main(int argc, char **argv)
 {
-	int status, failed = 0;
-	pid_t pid;
+	int failed = 0;
 
 	/* The name of one case, for the debugger. */
 	printf("1..%d\n", argc > 1 ? 1 : (int)NR_CASES);
@@ -575,17 +573,7 @@ int main(int argc, char **argv)
 			       (int)i + 1, cases[i].name);
 			continue;
 		}
-		fflush(stdout);
-		pid = fork();
-		if (!pid) {
-			alarm(60);
-			cases[i].fn();
-			_exit(0);
-		}
-		CHECK(waitpid(pid, &status, 0) == pid);
-		failed |= status;
-		printf("%sok %d - %s\n", status ? "not " : "", (int)i + 1,
-		       cases[i].name);
+		failed |= run_case((int)i + 1, cases[i].name, cases[i].fn, 60);
 	}
 	return failed ? 1 : 0;
 }
