@@ -29,7 +29,7 @@ static struct node *shared;
 static bool stop;
 static int rounds = 20;
 static unsigned int child_seconds = 10;
-static sem_t entered, leave;
+static sem_t entered, leave, reading;
 
 static void look(void)
 {
@@ -65,6 +65,10 @@ static void *hold(void *arg)
 static void *read_on(void *arg)
 {
 	rcu_register_thread();
+	/* bp registers with its first section. */
+	rcu_read_lock();
+	rcu_read_unlock();
+	CHECK(!sem_post(&reading));
 	while (!uatomic_read(&stop)) {
 		for (int i = 0; i < 50; i++) {
 			rcu_read_lock();
@@ -94,6 +98,18 @@ static void start(pthread_t *threads, int nr, void *(*fn)(void *))
 {
 	for (int i = 0; i < nr; i++)
 		CHECK(!pthread_create(&threads[i], NULL, fn, NULL));
+}
+
+/*
+ * A fork while a reader registers would leave liburcu's lock held in the child,
+ * and there a bp thread waits for it with all signals blocked.
+ */
+static void start_readers(pthread_t *threads, int nr)
+{
+	start(threads, nr, read_on);
+	for (int i = 0; i < nr; i++)
+		while (sem_wait(&reading))
+			;
 }
 
 static void join(pthread_t *threads, int nr)
@@ -128,7 +144,7 @@ static void use_rcu(bool registered)
 	pthread_t readers[NR_CHILD_READERS];
 
 	uatomic_set(&stop, false);
-	start(readers, NR_CHILD_READERS, read_on);
+	start_readers(readers, NR_CHILD_READERS);
 	for (int i = 0; i < NR_NODES; i++)
 		replace();
 	synchronize_rcu();
@@ -268,7 +284,7 @@ static void under_load(bool is_registered)
 	if (is_registered)
 		rcu_thread_offline();
 	uatomic_set(&stop, false);
-	start(readers, NR_READERS, read_on);
+	start_readers(readers, NR_READERS);
 	start(&writer, 1, write_on);
 	for (int i = 0; i < rounds; i++)
 		fork_once(is_registered, i % 8 == 0);
@@ -348,7 +364,8 @@ int main(int argc, char **argv)
 		child_seconds = (unsigned int)atoi(argv[2]);
 	register_late();
 	CHECK(!kfree_rcu_init(&rcu_flavor));
-	CHECK(!sem_init(&entered, 0, 0) && !sem_init(&leave, 0, 0));
+	CHECK(!sem_init(&entered, 0, 0) && !sem_init(&leave, 0, 0) &&
+	      !sem_init(&reading, 0, 0));
 	printf("1..%d\n# %s\n", (int)NR_CASES, kmem_rcu_name());
 	shared = node_new();
 	for (size_t i = 0; i < NR_CASES; i++) {
