@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "memcg.h"
 #include "rcu.h"
 #include "scenario.h"
 
-#define MAX_ALLOCATORS	12
+#define MAX_ALLOCATORS	16
 #define NR_SIZES	3
 
 extern const unsigned int bench_sizes[NR_SIZES];
@@ -45,6 +46,7 @@ struct options {
 	const char *json;
 	const char *results;
 	struct rcu_params rcu;
+	struct memcg_params memcg;
 };
 
 /* A library that can be preloaded: libkmem, or a peer. */
@@ -275,5 +277,36 @@ void rcu_report_json(FILE *f, const struct rcu_results *results,
 		     const struct environment *env);
 /** rcu_goals_report() - the numbers to reach, and what was reached (goals.c) */
 void rcu_goals_report(FILE *f, const struct rcu_results *results);
+
+/* memcg_run.c, memcg_report.c */
+
+/**
+ * struct memcg_results - `kmem-bench memcg`, all rounds
+ * @params:    as measured, nothing left to default
+ * @loop:      one case: enum memcg_loop_row; ns per pair
+ * @groups:    two cases, memcg_sizes[]: enum memcg_group_row; ns per pair
+ * @sendrecv:  two cases, enum memcg_socket: enum memcg_sendrecv_row
+ */
+struct memcg_results {
+	struct memcg_params params;
+	bool quick;
+	bool full;
+	bool touch;
+	unsigned int nr_rounds;
+	struct results loop;
+	struct results groups;
+	struct results sendrecv[NR_SENDRECV_VALUES];
+};
+
+/** memcg_measure() - as memory_measure() */
+bool memcg_measure(const struct options *options, const struct environment *env,
+		   FILE *json);
+/** memcg_report_table() - for people */
+void memcg_report_table(FILE *f, const struct memcg_results *results);
+/** memcg_report_json() - one JSON object */
+void memcg_report_json(FILE *f, const struct memcg_results *results,
+		       const struct environment *env);
+/** memcg_goals_report() - the numbers to reach, and what was reached (goals.c) */
+void memcg_goals_report(FILE *f, const struct memcg_results *results);
 
 #endif /* BENCH_BENCH_H */
