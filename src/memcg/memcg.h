@@ -135,4 +135,19 @@ bool memcg_close_lane(struct memcg_cache *c, unsigned int cpu, uint32_t tag);
 /* All of its lanes. */
 bool memcg_drain_cache(struct memcg_cache *c);
 
+/* shrinker.c */
+
+/*
+ * One pass over all shrinkers; returns what they say they freed. @memcg: the
+ * group at its limit, NULL: memory is out. @priority: 0 .. 63; of n objects
+ * n >> priority are scanned, times 4 / seeks, in batches. What is less than a
+ * batch is put off until more has come together; for a group a batch is scanned
+ * at least. Nothing happens if the caller is inside one. Outside sections; errno
+ * is kept.
+ */
+unsigned long shrinkers_run(gfp_t gfp, struct mem_cgroup *memcg,
+			    unsigned int priority);
+/* In a forked child: shrinkers that other threads were inside may be freed. */
+void shrinkers_child(void);
+
 #endif /* MEMCG_MEMCG_H */

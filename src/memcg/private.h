@@ -151,15 +151,4 @@ void group_set_high(struct mem_cgroup *memcg, uint64_t bytes);
 bool group_reclaim(struct mem_cgroup *memcg, uint64_t bytes);
 void group_event(struct mem_cgroup *memcg, enum memcg_event event);
 
-/* shrinker.c */
-
-/*
- * One pass over all shrinkers; returns what they say they freed. @memcg: the
- * group at its limit, NULL: memory is out. @priority: of n objects n >> priority
- * are scanned, times 4 / seeks, at least a batch. Nothing happens if the caller
- * is inside one. Outside sections.
- */
-unsigned long shrinkers_run(gfp_t gfp, struct mem_cgroup *memcg,
-			    unsigned int priority);
-
 #endif /* MEMCG_PRIVATE_H */
