@@ -36,6 +36,9 @@ bool cache_reclaim(gfp_t flags, unsigned int *tries)
 		return false;
 	if (++*tries > rounds && !(flags & __GFP_NOFAIL))
 		return false;
+	if (section_inside())
+		return false;
+	memcg_shrink(flags);
 	if (!section_enter())
 		return false;
 	if (cache_pressure_hook)
