@@ -60,7 +60,8 @@ struct memcg_cache {
 	struct pcpu_array *array;	/* [C] */
 	uint32_t charge;		/* [C] bytes an object is charged */
 	enum memcg_kind kind;		/* [C] */
-	_Atomic(bool) tagged;		/* some objects have tags, or had */
+	_Atomic(bool) tagged;		/* some slabs have tables of tags, or had */
+	_Atomic(uint32_t) conflicts;	/* times that a lane served another group */
 	struct list_head link;		/* of caches with lanes; drain.c */
 };
 
@@ -74,7 +75,7 @@ void memcg_cache_fini(struct memcg_cache *c);
  */
 struct memcg_move {
 	uint32_t tag;		/* not 0 */
-	uint32_t nr;		/* objects, or blocks */
+	uint32_t nr;		/* objects, or blocks; 0: a part of a block */
 	uint64_t bytes;		/* of all of them */
 	unsigned int node;	/* that they lie on */
 	enum memcg_kind kind;
@@ -128,7 +129,10 @@ extern hidden uint64_t (*memcg_pending_hook)(void);
 
 /* Untag and uncharge objects of one tag that the caller took out of a lane. */
 void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs);
-/* Empty and close a cache's lanes: all of them. False: the system refuses. */
+/* Empty and close a cache's lane on @cpu, if it serves @tag. False: the system
+ * refuses. */
+bool memcg_close_lane(struct memcg_cache *c, unsigned int cpu, uint32_t tag);
+/* All of its lanes. */
 bool memcg_drain_cache(struct memcg_cache *c);
 
 /* shrinker.c */

@@ -150,6 +150,9 @@ size_t block_size(const void *addr);
 unsigned int block_node(const void *addr);
 /* Shorter, or longer where what follows is free. */
 bool block_resize(void *addr, size_t size);
+/* A number that memcg/ keeps with a block, 0 at first. */
+uint32_t block_tag(const void *addr);
+void block_set_tag(void *addr, uint32_t tag);
 /* Move @size bytes of pages from one big block to another; false: they can't be. */
 bool block_move(void *from, void *to, size_t size);
 
