@@ -13,8 +13,6 @@
  */
 #include "cache.h"
 
-/* Every so many times that a lane serves another group it is taken over. */
-#define TAKE_OVER	32u
 /* Objects that are freed together. */
 #define RUN_MAX		64u
 
@@ -32,7 +30,7 @@ static uint32_t active_tag(void)
 		return 0;
 	live = memcg_live_tag(tag);
 	if (unlikely(live != tag))
-		memcg_active.tag = live;
+		memcg_set_active_tag(live);
 	return live;
 }
 
@@ -97,14 +95,14 @@ static struct memcg_move move_of(const struct kmem_cache *s, uint32_t tag,
 	};
 }
 
-/* This CPU's lane serves another group: take it over, sometimes. */
+/* This CPU's lane serves another group: take it over, if that one is idle. */
 static bool take_over(struct kmem_cache *s, uint32_t tag)
 {
 	int cpu = pcpu_here();
 	uint32_t other;
 	size_t nr;
 
-	if (add_relaxed(&s->memcg.conflicts, 1) % TAKE_OVER || cpu < 0)
+	if (likely(!pcpu_lane_is_idle(&s->array, tag)) || cpu < 0)
 		return false;
 	other = pcpu_lane_look(&s->array, (unsigned int)cpu, tag % PCPU_LANES, &nr);
 	return other && memcg_close_lane(&s->memcg, (unsigned int)cpu, other) &&
@@ -288,7 +286,7 @@ void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags)
 	uint32_t tag = memcg_active.tag;
 	void *obj;
 
-	obj = tag ? slot_pop_tagged(pcpu_lane_origin(&s->array, tag), tag)
+	obj = tag ? slot_pop_tagged(s->array.lane_origin + memcg_active.lane, tag)
 		  : slot_pop(s->origin);
 	if (unlikely(!obj))
 		return alloc_charged_slow(s, flags);
@@ -351,29 +349,69 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		cache_free_slow(s, obj);
 }
 
-void cache_free_unmapped(struct kmem_cache *s, void *obj, uint32_t entry)
+/*
+ * Objects go where the active group's would go, and only then is looked whether
+ * that is their group: so the push doesn't wait for the table.
+ */
+static always_inline bool push_tagged(uintptr_t array, uintptr_t lanes, void *obj,
+				      uint32_t tag)
+{
+	uint32_t lane = memcg_active.lane;
+
+	if (unlikely(tag != memcg_active.tag))
+		lane = pcpu_lane_at(tag);
+	return tag ? slot_push_tagged(lanes + lane, obj, tag)
+		   : slot_push(array, obj);
+}
+
+static noinline_cold void free_other_slow(struct kmem_cache *s, void *obj,
+					  uint32_t entry)
 {
 	struct slab *slab;
-	struct kmem_cache *own;
-	uint32_t tag;
+	uint32_t tag = 0;
 
-	if (unlikely(!(entry & ENTRY_SLAB) || (entry & ENTRY_OFFSET))) {
-		cache_free_slow(s, obj);
-		return;
+	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
+		slab = slab_of(obj, entry);
+		if (!s)
+			s = cache_of_pool(slab_pool_of(slab));
+		if (slab_pool_of(slab) == &s->pool)
+			tag = tag_of(s, slab, obj);
 	}
+	if (tag)
+		free_tagged_slow(s, obj, entry, tag);
+	else
+		cache_free_slow(s, obj);
+}
+
+void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry)
+{
+	uint32_t kind = ENTRY_OFFSET | ENTRY_FAST | ENTRY_SLAB;
+
+	if (likely((entry & kind) == (s->array.slot | ENTRY_SLAB) &&
+		   !slab_is_debugged(&s->pool) &&
+		   push_tagged(s->origin, s->array.lane_origin, obj,
+			       slab_tag(slab_of(obj, entry), &s->pool, obj))))
+		return;
+	free_other_slow(s, obj, entry);
+}
+
+/* The slot's offset leads to its lanes, without a look at slab or cache. */
+void cache_kfree_other(void *obj, uint32_t entry)
+{
+	uint32_t slot = entry & ENTRY_OFFSET;
+	struct slab_pool *pool;
+	struct slab *slab;
+
+	if (unlikely((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB || !slot))
+		goto slow;
 	slab = slab_of(obj, entry);
-	own = cache_of_pool(slab_pool_of(slab));
-	tag = tag_of(own, slab, obj);
-	if (unlikely(s && s != own)) {
-		cache_free_slow(s, obj);
+	pool = slab_pool_of(slab);
+	if (likely(!slab_is_debugged(pool) &&
+		   push_tagged(hot.seq_base + slot, pcpu_lane_origin(slot), obj,
+			       slab_tag(slab, pool, obj))))
 		return;
-	}
-	if (tag) {
-		if (!slot_push_tagged(pcpu_lane_origin(&own->array, tag), obj, tag))
-			free_tagged_slow(own, obj, entry, tag);
-	} else if (!slot_push(own->origin, obj)) {
-		cache_free_slow(own, obj);
-	}
+slow:
+	free_other_slow(NULL, obj, entry);
 }
 
 /* How many objects, from the first on, are of one cache and carry one tag. */
@@ -386,7 +424,7 @@ static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag
 		struct kmem_cache *own;
 		struct slab *slab;
 
-		if ((entry & (ENTRY_SLAB | ENTRY_OFFSET)) != ENTRY_SLAB)
+		if ((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB)
 			break;
 		slab = slab_of(p[i], entry);
 		own = cache_of_pool(slab_pool_of(slab));

@@ -23,7 +23,7 @@ struct cache_alias {
  */
 struct kmem_cache {
 	uintptr_t origin;		/* [C] copy of array.origin */
-	uint32_t slot;			/* [C] copy of array.slot */
+	uint32_t entry;			/* [C] array.slot | ENTRY_FAST */
 	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */
@@ -126,10 +126,11 @@ int cache_alloc_bulk_accounted(struct kmem_cache *s, gfp_t flags, size_t nr,
 void *cache_charge_new(struct kmem_cache *s, gfp_t flags, void *obj);
 /*
  * Free anything but NULL and ZERO_SIZE_PTR whose entry of the page map sent the
- * fast path away, or that found the array full. @s: its cache, or NULL.
+ * fast path away, or that found the array full.
  */
-void cache_free_unmapped(struct kmem_cache *s, void *obj, uint32_t entry);
-/* Free some of @nr objects, from the first on, whose entry has no offset; how many. */
+void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry);
+void cache_kfree_other(void *obj, uint32_t entry);
+/* Free some of @nr objects, from the first on, of slabs with tags; how many. */
 size_t cache_free_run(size_t nr, void **p);
 /* If it is charged it no longer is. In a section. */
 void cache_untag(struct kmem_cache *s, void *obj);
@@ -149,8 +150,11 @@ struct kmem_cache *cache_check_object(struct kmem_cache *s, void *obj,
 void cache_free_slow(struct kmem_cache *s, void *obj);
 /* Free an object that no section may be entered for: later. */
 void cache_free_deferred(void *obj);
-/* Move the objects that belong to the cache of @offset to the front; how many. */
-size_t cache_gather(size_t nr, void **p, uint32_t offset);
+/*
+ * Move the objects whose entry of the page map has @bits, of the bits in @mask, to
+ * the front; how many.
+ */
+size_t cache_gather(size_t nr, void **p, uint32_t mask, uint32_t bits);
 /* Free what was deferred. In a section. */
 void cache_run_deferred(void);
 

@@ -207,7 +207,7 @@ static struct kmem_cache *make_cache(const struct request *r)
 		goto fini_pool;
 	memcg_cache_init(&s->memcg, &s->array, r->flags);
 	s->origin = s->array.origin;
-	s->slot = s->array.slot;
+	s->entry = s->array.slot | ENTRY_FAST;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
 	s->useroffset = r->args.useroffset;

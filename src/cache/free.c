@@ -179,9 +179,9 @@ void kmem_cache_free(struct kmem_cache *s, void *obj)
 	uint32_t entry = page_entry(obj);
 
 	/* The check must not delay the push: they don't depend on each other. */
-	if (unlikely((entry & ENTRY_OFFSET) != s->slot ||
+	if (unlikely((entry & (ENTRY_OFFSET | ENTRY_FAST)) != s->entry ||
 		     !slot_push(s->origin, obj)) && obj)
-		cache_free_unmapped(s, obj, entry);
+		cache_free_other(s, obj, entry);
 }
 
 void kfree(const void *p)
@@ -189,13 +189,13 @@ void kfree(const void *p)
 	uint32_t entry = page_entry(p);
 
 	/*
-	 * No offset: NULL, not ours, a large block, a slab with tags, or before
+	 * Not fast: NULL, not ours, a large block, a slab with tags, or before
 	 * start, when no sequence may run.
 	 */
-	if (unlikely(!(entry & ENTRY_OFFSET) ||
+	if (unlikely(!(entry & ENTRY_FAST) ||
 		     !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
 				(void *)p)) && !ZERO_OR_NULL_PTR(p))
-		cache_free_unmapped(NULL, (void *)p, entry);
+		cache_kfree_other((void *)p, entry);
 }
 
 static size_t drop_nulls(size_t nr, void **p)
@@ -244,14 +244,14 @@ static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)
 		free_bulk_slow(s, nr - put, p);
 }
 
-size_t cache_gather(size_t nr, void **p, uint32_t offset)
+size_t cache_gather(size_t nr, void **p, uint32_t mask, uint32_t bits)
 {
 	size_t i, found = 0;
 
 	for (i = 0; i < nr; i++) {
 		void *obj = p[i];
 
-		if ((page_entry(obj) & ENTRY_OFFSET) != offset)
+		if ((page_entry(obj) & mask) != bits)
 			continue;
 		p[i] = p[found];
 		p[found++] = obj;
@@ -266,9 +266,9 @@ static void free_bulk_mixed(size_t nr, void **p)
 		uint32_t entry = page_entry(p[0]);
 		size_t found;
 
-		if (!(entry & ENTRY_OFFSET)) {
+		if (!(entry & ENTRY_OFFSET) || !(entry & ENTRY_FAST)) {
 			found = 1;
-			if (entry & ENTRY_SLAB)
+			if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST))
 				found = cache_free_run(nr, p);
 			else
 				kfree(p[0]);
@@ -276,7 +276,8 @@ static void free_bulk_mixed(size_t nr, void **p)
 			nr -= found;
 			continue;
 		}
-		found = cache_gather(nr, p, entry & ENTRY_OFFSET);
+		found = cache_gather(nr, p, ENTRY_OFFSET | ENTRY_FAST,
+				     entry & (ENTRY_OFFSET | ENTRY_FAST));
 		free_bulk_one(cache_of(p[0], entry), found, p);
 		p += found;
 		nr -= found;

@@ -440,7 +440,7 @@ struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 		mem_cgroup_get(memcg);
 	memcg_active.memcg = memcg;
 	compiler_barrier();
-	memcg_active.tag = memcg && !is_root(memcg) ? memcg->objcg->tag : 0;
+	memcg_set_active_tag(memcg && !is_root(memcg) ? memcg->objcg->tag : 0);
 	compiler_barrier();
 	mem_cgroup_put(old);
 	return old;

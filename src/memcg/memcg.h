@@ -50,8 +50,15 @@ extern hidden struct memcg_options memcg_options;
 struct memcg_active {
 	struct mem_cgroup *memcg;	/* holds a reference; NULL: none */
 	uint32_t tag;			/* its tag; 0: nothing is charged */
+	uint32_t lane;			/* pcpu_lane_at(tag) */
 };
 extern hidden __thread struct memcg_active memcg_active;
+
+static inline void memcg_set_active_tag(uint32_t tag)
+{
+	memcg_active.tag = tag;
+	memcg_active.lane = pcpu_lane_at(tag);
+}
 
 /**
  * struct memcg_cache - an object cache's part in this layer
@@ -61,7 +68,6 @@ struct memcg_cache {
 	uint32_t charge;		/* [C] bytes an object is charged */
 	enum memcg_kind kind;		/* [C] */
 	_Atomic(bool) tagged;		/* some slabs have tables of tags, or had */
-	_Atomic(uint32_t) conflicts;	/* times that a lane served another group */
 	struct list_head link;		/* of caches with lanes; drain.c */
 };
 

@@ -58,7 +58,8 @@ extern hidden struct page *page_records;
 #define ENTRY_ORDER	15u	/* of the slab, to find its first page */
 #define ENTRY_ORDER_BIG	15u	/* a slab of whole chunks; this is its first page */
 #define ENTRY_SLAB	16u
-#define ENTRY_BLOCK	32u	/* first page of a large block; any of the reserve */
+#define ENTRY_FAST	32u	/* a slab whose objects go to the slot at the offset */
+#define ENTRY_BLOCK	1u	/* no slab: first page of a large block; any of the reserve */
 
 /* The entry for an address; 0 for one that isn't ours. */
 static always_inline uint32_t page_entry(const void *addr)

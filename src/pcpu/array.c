@@ -20,8 +20,9 @@
 
 static size_t slot_size(uint32_t capacity)
 {
+	/* The shared area's has a word about lanes, see place_lanes(). */
 	return sizeof(struct slab_cpu) + sizeof(struct pcpu_slot) +
-	       capacity * sizeof(void *);
+	       max(capacity, 1u) * sizeof(void *);
 }
 
 /* Of the array and, on cache lines of their own behind it, its lanes. */
@@ -31,21 +32,23 @@ static size_t array_size(struct pcpu_array *a)
 
 	if (!(a->pool->flags & SLAB_ACCOUNT) || !a->capacity)
 		return size;
+	pcpu_lanes_plan(a);
 	return round_up(size + sizeof(uint64_t), PCPU_SLOT_ALIGN) +
-	       pcpu_lanes_plan(a);
+	       (size_t)PCPU_LANES * PCPU_LANE_SIZE;
 }
 
 static void place_lanes(struct pcpu_array *a)
 {
 	size_t behind = slot_size(a->capacity) + sizeof(uint64_t);
 
-	if (!a->slot || !a->lane_capacity) {
+	a->lane_origin = hot.seq_base + lanes_closed;
+	if (!a->slot || !a->lane_capacity)
 		a->lane_capacity = 0;
-		a->lane_origin = hot.seq_base;
-		return;
-	}
-	pcpu_lanes_init(a, a->slot - (uint32_t)sizeof(struct slab_cpu) +
-			   (uint32_t)round_up(behind, PCPU_SLOT_ALIGN));
+	else
+		pcpu_lanes_init(a, a->slot - (uint32_t)sizeof(struct slab_cpu) +
+				   (uint32_t)round_up(behind, PCPU_SLOT_ALIGN));
+	if (a->slot)
+		pcpu_shared(a->slot)->objs[0] = (void *)a->lane_origin;
 }
 
 static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)

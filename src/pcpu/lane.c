@@ -17,18 +17,14 @@
 /* Bytes that a lane may hold back, and objects. */
 #define LANE_BYTES	((size_t)32 << 10)
 #define LANE_MIN	4u
-#define LANE_MAX	37u	/* five cache lines */
+#define LANE_MAX	((PCPU_LANE_SIZE - 24) / 8)
 
-size_t pcpu_lanes_plan(struct pcpu_array *a)
+void pcpu_lanes_plan(struct pcpu_array *a)
 {
 	uint32_t fit = (uint32_t)min(LANE_BYTES / a->pool->stride,
 				     (size_t)LANE_MAX);
 
 	a->lane_capacity = min(max(fit, LANE_MIN), a->capacity);
-	a->lane_size = (uint32_t)round_up(sizeof(struct pcpu_slot) +
-					  a->lane_capacity * sizeof(void *) +
-					  sizeof(uint64_t), PCPU_SLOT_ALIGN);
-	return (size_t)PCPU_LANES * a->lane_size;
 }
 
 void pcpu_lanes_init(struct pcpu_array *a, uint32_t slot)
@@ -81,8 +77,8 @@ size_t pcpu_lane_pop(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
 	do {
 		n = hot.lock_cpus ?
 		    pop_locked(a, tag, nr - got, objs + got, step) :
-		    slot_pop_bulk_tagged(pcpu_lane_origin(a, tag), tag, nr - got,
-					 objs + got, step);
+		    slot_pop_bulk_tagged(a->lane_origin + pcpu_lane_at(tag),
+					 tag, nr - got, objs + got, step);
 		got += n;
 	} while (n && got < nr);
 	if (got && !counted)
@@ -100,8 +96,8 @@ size_t pcpu_lane_push(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs
 	do {
 		n = hot.lock_cpus ?
 		    push_locked(a, tag, nr - put, objs) :
-		    slot_push_bulk_tagged(pcpu_lane_origin(a, tag), tag, nr - put,
-					  objs);
+		    slot_push_bulk_tagged(a->lane_origin + pcpu_lane_at(tag),
+					  tag, nr - put, objs);
 		put += n;
 	} while (n && put < nr);
 	if (put && !counted)
@@ -184,4 +180,28 @@ size_t pcpu_lane_peek(struct pcpu_array *a, unsigned int cpu, uint32_t tag,
 	struct pcpu_slot *slot = pcpu_slot(offset_of(a, tag), cpu);
 
 	return tag_of(slot) == tag ? slot_peek(slot, nr, objs) : 0;
+}
+
+/* The word before the slot, which in CPUs' areas no sequence counts in. */
+bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag)
+{
+	_Atomic(uint64_t) *note;
+	struct pcpu_slot *slot;
+	uint64_t old, seen;
+	int cpu = pcpu_here();
+
+	if (cpu < 0 || !a->lane_slot)
+		return false;
+	slot = pcpu_slot(offset_of(a, tag), (unsigned int)cpu);
+	note = (_Atomic(uint64_t) *)slot - 1;
+	/* What the slot's word was, and how many calls ago it changed. */
+	seen = load_relaxed(&slot->word) << 32;
+	old = load_relaxed(note);
+	if (old >> 32 != seen >> 32)
+		old = seen;
+	else
+		old++;
+	/* Racy: a call may not be counted. */
+	store_relaxed(note, old);
+	return (uint32_t)old >= PCPU_LANE_PATIENCE;
 }

@@ -32,7 +32,6 @@ struct pcpu_array {
 	/* Lanes, see below. */
 	uintptr_t lane_origin;	/* of the first; that of slot 0 if there are none */
 	uint32_t lane_slot;	/* offset of the first; 0: there are none */
-	uint32_t lane_size;	/* bytes from one to the next */
 	uint32_t lane_capacity;
 };
 
@@ -104,16 +103,23 @@ bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity);
  * L2  A closed lane is empty but for who is emptying it.
  */
 #define PCPU_LANES	16u
+/* Bytes of a lane: the slot, 37 objects, a word for the next one's aborts. */
+#define PCPU_LANE_SIZE	320u
 
-/* For sequences. */
-static always_inline uintptr_t pcpu_lane_origin(const struct pcpu_array *a,
-						uint32_t tag)
+/* Where the lane of @tag lies, from the first on. */
+static always_inline uint32_t pcpu_lane_at(uint32_t tag)
 {
-	return a->lane_origin + tag % PCPU_LANES * a->lane_size;
+	return tag % PCPU_LANES * PCPU_LANE_SIZE;
 }
 
-/* Bytes of @a's lanes; chooses their capacity. pcpu_array_init() calls these. */
-size_t pcpu_lanes_plan(struct pcpu_array *a);
+/* For sequences: the first lane, by the slot's offset alone. */
+static always_inline uintptr_t pcpu_lane_origin(uint32_t slot)
+{
+	return (uintptr_t)pcpu_shared(slot)->objs[0];
+}
+
+/* Chooses their capacity. pcpu_array_init() calls these. */
+void pcpu_lanes_plan(struct pcpu_array *a);
 void pcpu_lanes_init(struct pcpu_array *a, uint32_t slot);
 
 /* As pcpu_pop(), pcpu_push() and pcpu_top_is(), on this CPU's lane of @tag. */
@@ -136,6 +142,12 @@ enum pcpu_lane pcpu_lane_open(struct pcpu_array *a, uint32_t tag);
 /* The tag that a CPU's lane serves; 0: it is closed. *@nr: objects. Racy. */
 uint32_t pcpu_lane_look(struct pcpu_array *a, unsigned int cpu, unsigned int lane,
 			size_t *nr);
+/*
+ * This CPU's lane for @tag serves another one: true if that one was not used since
+ * PCPU_LANE_PATIENCE calls. In a section.
+ */
+#define PCPU_LANE_PATIENCE 64u
+bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag);
 /*
  * Close a CPU's lane if it serves @tag, and take out what it holds; @objs has
  * room for its capacity. False: the system refuses, it stays as it is.

@@ -62,9 +62,12 @@ static inline bool slot_is_open(const struct pcpu_slot *slot)
 	return bounds && bounds != SLOT_CLOSED;
 }
 
+/* area.c: lanes that are never opened, for caches that have none. */
+extern hidden uint32_t lanes_closed;
+
 static inline uint32_t lane_offset(const struct pcpu_array *a, unsigned int lane)
 {
-	return a->lane_slot + lane * a->lane_size;
+	return a->lane_slot + lane * PCPU_LANE_SIZE;
 }
 
 /* depot.c */

@@ -29,22 +29,6 @@ static void free_same(size_t nr, void **objs)
 	kmem_cache_free_bulk(s, nr, objs);
 }
 
-/* Slabs with tags have no offset: how many, from the first on, are of one cache. */
-static size_t find_same(size_t nr, void **objs)
-{
-	struct kmem_cache *s = cache_of(objs[0], page_entry(objs[0]));
-	size_t i = 1;
-
-	while (i < nr) {
-		uint32_t entry = page_entry(objs[i]);
-
-		if (!(entry & ENTRY_SLAB) || cache_of(objs[i], entry) != s)
-			break;
-		i++;
-	}
-	return i;
-}
-
 static void free_mixed(size_t nr, void **objs)
 {
 	size_t found;
@@ -54,9 +38,8 @@ static void free_mixed(size_t nr, void **objs)
 
 		found = 1;
 		if (entry & ENTRY_OFFSET)
-			found = cache_gather(nr, objs, entry & ENTRY_OFFSET);
-		else if (entry & ENTRY_SLAB)
-			found = find_same(nr, objs);
+			found = cache_gather(nr, objs, ENTRY_OFFSET,
+					     entry & ENTRY_OFFSET);
 		if (entry & ENTRY_SLAB)
 			free_same(found, objs);
 		else

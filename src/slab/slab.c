@@ -58,10 +58,10 @@ struct slab *slab_new(const struct slab_req *req)
 	store_relaxed(&slab->tags, NULL);
 	if (slab->page.order > CHUNK_ORDER)
 		page_map_set((struct page *)slab, 1,
-			     pool->slot | ENTRY_SLAB | ENTRY_ORDER_BIG);
+			     pool->slot | ENTRY_SLAB | ENTRY_FAST | ENTRY_ORDER_BIG);
 	else
 		page_map_set((struct page *)slab, pages,
-			     pool->slot | ENTRY_SLAB | slab->page.order);
+			     pool->slot | ENTRY_SLAB | ENTRY_FAST | slab->page.order);
 	add_relaxed(&n->nr_slabs, 1);
 	add_relaxed(&n->nr_objs, slab->nr_objs);
 	stat_inc(req->cpu, STAT_alloc_slab);

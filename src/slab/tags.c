@@ -3,8 +3,8 @@
  * slab/tags.c - a number per object, for those that are charged to a group
  *
  * Made with the first object of a slab that needs one. The page map's entries
- * lose their offset then: fast paths, which know nothing of tags, find slot 0
- * there, which is closed. Who frees an object that has a tag got it from the
+ * lose ENTRY_FAST then, so fast paths, which know nothing of tags, leave the
+ * slab's objects alone. Who frees an object that has a tag got it from the
  * thread that had the table made, so he sees those entries; others may still see
  * the old ones, and for them the old way is right: their objects have none.
  */
@@ -24,7 +24,8 @@ static void hide(struct slab *slab)
 	bool big = slab->page.order > CHUNK_ORDER;
 
 	page_map_set((struct page *)slab, big ? 1 : slab->page.nr_pages,
-		     ENTRY_SLAB | (big ? ENTRY_ORDER_BIG : slab->page.order));
+		     slab_pool_of(slab)->slot | ENTRY_SLAB |
+		     (big ? ENTRY_ORDER_BIG : slab->page.order));
 }
 
 bool slab_tags_make(struct slab *slab)
