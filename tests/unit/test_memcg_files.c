@@ -402,6 +402,26 @@ static void usage_above_high_is_an_event(void **state)
 	group_gone(top);
 }
 
+/* Each one, though they come several at a time. */
+static void objects_above_high_are_events(void **state)
+{
+	struct mem_cgroup *memcg = group(NULL, "objects");
+	struct kmem_cache *s = accounted("objects", 0);
+	void *p[40];
+
+	(void)state;
+	assert_int_equal(mem_cgroup_set_high(memcg, 20 * charge_of(s)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
+		assert_non_null(p[i] = alloc_in(memcg, s, GFP_NOWAIT));
+		assert_int_equal(key_of(text_of(memcg, "memory.events"), "high"),
+				 i < 20 ? 0 : i - 19);
+	}
+	assert_charged(memcg, 40 * charge_of(s));
+	kmem_cache_free_bulk(s, ARRAY_SIZE(p), p);
+	group_gone(memcg);
+	kmem_cache_destroy(s);
+}
+
 static void a_limit_below_usage_is_accepted(void **state)
 {
 	struct mem_cgroup *memcg = group(NULL, "below-usage");
@@ -521,6 +541,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(peak_is_within_the_limit),
 	case_of(refusals_are_events_where_the_limit_is),
 	case_of(usage_above_high_is_an_event),
+	case_of(objects_above_high_are_events),
 	case_of(a_limit_below_usage_is_accepted),
 	case_of(without_shrinkers_nothing_is_reclaimed),
 	case_of(inside_the_allocator_it_is_try_again),
