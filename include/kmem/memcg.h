@@ -139,7 +139,7 @@ KMEM_API int mem_cgroup_set_high(struct mem_cgroup *memcg, size_t bytes);
  * @fn:	   called in the allocating thread, outside all locks; may free, allocate
  *	   and change limits; is not entered again from itself. NULL: none.
  * @arg:   passed to it
- * Return: 0; -EINVAL for the root.
+ * Return: as mem_cgroup_set_max().
  */
 KMEM_API int mem_cgroup_set_high_callback(struct mem_cgroup *memcg,
 		void (*fn)(struct mem_cgroup *memcg, void *arg), void *arg);

@@ -195,6 +195,8 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 		return NULL;
 	cache_reverse(nr, objs);
 	give_tagged(s, tag, nr - 1, objs);
+	/* What is in the lane goes back if it is above memory.high. */
+	memcg_check_high(tag, flags);
 	return objs[nr - 1];
 }
 

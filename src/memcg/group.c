@@ -281,8 +281,10 @@ static int detach(struct mem_cgroup *memcg)
 static void objcg_put(struct obj_cgroup *objcg)
 {
 	uint32_t domain = objcg_lock(objcg);
-	bool last = !--objcg->nr;
+	bool last;
 
+	objcg->nr -= OBJCG_OWN;
+	last = !objcg->nr;
 	if (last)
 		list_del(&objcg->link);
 	domain_unlock(domain);

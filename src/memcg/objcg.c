@@ -63,7 +63,7 @@ struct obj_cgroup *objcg_new(void)
 		return NULL;
 	objcg->memcg = NULL;
 	list_init(&objcg->link);
-	objcg->nr = 1;
+	objcg->nr = OBJCG_OWN;
 	store_relaxed(&objcg->domain, 0);
 	store_relaxed(&objcg->dead, false);
 	return objcg;

@@ -23,14 +23,16 @@
 struct obj_cgroup {
 	alignas(CACHE_LINE) struct mem_cgroup *memcg;	/* [D] charged; never a removed one */
 	struct list_head link;		/* [D] in memcg->objcgs */
-	int64_t nr;			/* [D] charged objects, and 1 for its group;
-					 * without what stocks still hold */
+	int64_t nr;			/* [D] charged objects, and OBJCG_OWN for its
+					 * group; without what stocks still hold, so
+					 * that it may dip below that */
 	_Atomic(uint32_t) domain;	/* [D] reads without: see objcg_lock() */
 	uint32_t tag;
 	_Atomic(bool) dead;		/* its group was removed */
 	struct obj_cgroup *next_free;
 };
 _Static_assert(sizeof(struct obj_cgroup) == 64, "a cache line");
+#define OBJCG_OWN	((int64_t)1 << 40)
 
 enum memcg_event { MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, NR_MEMCG_EVENTS };
 
@@ -95,7 +97,7 @@ static inline bool is_below(const struct mem_cgroup *memcg,
 
 /* The obj_cgroup of a tag that is in use, or was: records never go away. */
 struct obj_cgroup *objcg_of(uint32_t tag);
-/* Tag 0 is never given out. NULL: no memory. nr is 1. In a section. */
+/* Tag 0 is never given out. NULL: no memory. nr is OBJCG_OWN. In a section. */
 struct obj_cgroup *objcg_new(void);
 /* Nothing refers to it any more; no lock held. */
 void objcg_free(struct obj_cgroup *objcg);

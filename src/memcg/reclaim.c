@@ -343,6 +343,8 @@ int mem_cgroup_set_max(struct mem_cgroup *memcg, size_t bytes)
 {
 	if (!memcg || is_root(memcg))
 		return -EINVAL;
+	if (section_inside())
+		return -EAGAIN;
 	group_set_max(memcg, bytes);
 	return 0;
 }
@@ -351,6 +353,8 @@ int mem_cgroup_set_high(struct mem_cgroup *memcg, size_t bytes)
 {
 	if (!memcg || is_root(memcg))
 		return -EINVAL;
+	if (section_inside())
+		return -EAGAIN;
 	group_set_high(memcg, bytes);
 	return 0;
 }
@@ -359,8 +363,10 @@ int mem_cgroup_set_high_callback(struct mem_cgroup *memcg,
 				 void (*fn)(struct mem_cgroup *memcg, void *arg),
 				 void *arg)
 {
-	if (!memcg || is_root(memcg) || !section_enter())
+	if (!memcg || is_root(memcg))
 		return -EINVAL;
+	if (!section_enter())
+		return -EAGAIN;
 	tree_lock();
 	memcg->high_fn = fn;
 	memcg->high_arg = arg;
