@@ -31,7 +31,7 @@ struct mem_cgroup;
 #define MEM_CGROUP_NAME_MAX	256
 
 /* The top of the tree: no limits, nothing is charged to it directly. */
-KMEM_API extern struct mem_cgroup *root_mem_cgroup;
+extern KMEM_API struct mem_cgroup *root_mem_cgroup;
 
 /**
  * mem_cgroup_create() - a new group
@@ -117,7 +117,8 @@ KMEM_API struct mem_cgroup *get_active_memcg(void);
  * reclaim; only __GFP_NOFAIL and prefilled sheaves pass it. A limit below usage is
  * accepted: reclaim runs now, and allocations fail until usage is below.
  *
- * Return: 0; -EINVAL for the root.
+ * Return: 0; -EINVAL for the root; -EAGAIN in a signal handler that interrupted
+ *	   the allocator.
  */
 KMEM_API int mem_cgroup_set_max(struct mem_cgroup *memcg, size_t bytes);
 /**
@@ -129,7 +130,7 @@ KMEM_API int mem_cgroup_set_max(struct mem_cgroup *memcg, size_t bytes);
  * the group, runs reclaim, and, if it has __GFP_DIRECT_RECLAIM and usage is still
  * above, sleeps: 10 ms times the excess over an eighth of @bytes, at most 10 ms.
  *
- * Return: 0; -EINVAL for the root.
+ * Return: as mem_cgroup_set_max().
  */
 KMEM_API int mem_cgroup_set_high(struct mem_cgroup *memcg, size_t bytes);
 /**
@@ -138,19 +139,24 @@ KMEM_API int mem_cgroup_set_high(struct mem_cgroup *memcg, size_t bytes);
  * @fn:	   called in the allocating thread, outside all locks; may free, allocate
  *	   and change limits; is not entered again from itself. NULL: none.
  * @arg:   passed to it
- * Return: 0; -EINVAL for the root.
+ * Return: as mem_cgroup_set_max().
  */
 KMEM_API int mem_cgroup_set_high_callback(struct mem_cgroup *memcg,
 		void (*fn)(struct mem_cgroup *memcg, void *arg), void *arg);
 
-/** mem_cgroup_current() - bytes charged to the group and below; exact at rest */
+/**
+ * mem_cgroup_current() - bytes charged to the group and below; exact at rest
+ *
+ * In a signal handler that interrupted the allocator it is as rough as
+ * mem_cgroup_peak(), and lacks for the root what groups below have.
+ */
 KMEM_API size_t mem_cgroup_current(struct mem_cgroup *memcg);
 /**
  * mem_cgroup_peak() - the most that was ever charged, in bytes
  *
  * With what CPUs hold charged ahead (64 pages each, at most, and some objects
  * per cache), so it may be that much above the largest mem_cgroup_current(),
- * but never above the limit.
+ * but never above the limit. Of the root: the most that was ever looked at.
  */
 KMEM_API size_t mem_cgroup_peak(struct mem_cgroup *memcg);
 
@@ -167,7 +173,10 @@ struct mem_cgroup_stat {
 	uint64_t slab_unreclaimable;
 	uint64_t slab;
 };
-/** mem_cgroup_stat() - memory.stat as numbers; 0 */
+/**
+ * mem_cgroup_stat() - memory.stat as numbers
+ * Return: 0; -EAGAIN in a signal handler that interrupted the allocator.
+ */
 KMEM_API int mem_cgroup_stat(struct mem_cgroup *memcg,
 			     struct mem_cgroup_stat *out);
 
@@ -200,7 +209,8 @@ KMEM_API int mem_cgroup_events(struct mem_cgroup *memcg,
  * @len:   its size in bytes
  *
  * Return: length of the text without the NUL; -ENOENT: no such file; -EACCES:
- *	   it can be written only; -ENOSPC: @len is too small, @buf is unchanged.
+ *	   it can be written only; -ENOSPC: @len is too small; -EAGAIN: as
+ *	   mem_cgroup_stat(). On an error @buf is unchanged.
  */
 KMEM_API ssize_t mem_cgroup_read(struct mem_cgroup *memcg, const char *file,
 				 char *buf, size_t len);
@@ -208,13 +218,15 @@ KMEM_API ssize_t mem_cgroup_read(struct mem_cgroup *memcg, const char *file,
  * mem_cgroup_write() - write one of cgroup v2's files
  * @memcg: the group
  * @file:  memory.max or memory.high; memory.reclaim
- * @text:  bytes, with K, M, G or T for powers of 1024, or "max" (not for
- *	   memory.reclaim); white space around it is ignored
+ * @text:  bytes as a decimal number, with K, M, G or T, in either case, for
+ *	   powers of 1024; or "max" (not for memory.reclaim). White space around
+ *	   it is ignored.
  *
  * memory.reclaim makes shrinkers give back so much of the group and below.
  *
  * Return: 0; -ENOENT: no such file; -EACCES: it can be read only; -EINVAL: not a
- *	   number; -ERANGE: too large; -EAGAIN: less was reclaimed.
+ *	   number; -ERANGE: above 2^64 - 1; -EAGAIN: less was reclaimed, or called
+ *	   in a signal handler that interrupted the allocator.
  */
 KMEM_API int mem_cgroup_write(struct mem_cgroup *memcg, const char *file,
 			      const char *text);

@@ -63,7 +63,11 @@ struct shrink_control {
  * Both functions run in the thread that allocates, outside all locks of the
  * library, but under whatever lock the program itself holds there: they use
  * trylock for locks under which anything is allocated. They may free and
- * allocate; reclaim is not entered again from inside.
+ * allocate; reclaim is not entered again from inside. Several threads may be in
+ * them at once. They return.
+ *
+ * @scan_objects is called until the share of the objects that is due was looked
+ * at; less than a batch is put off, but not when a group is at its limit.
  */
 struct shrinker {
 	unsigned long (*count_objects)(struct shrinker *shrinker,
@@ -79,17 +83,25 @@ struct shrinker {
 /**
  * shrinker_alloc() - a shrinker, not yet registered
  * @flags: SHRINKER_NUMA_AWARE, SHRINKER_MEMCG_AWARE or 0
- * @fmt:   its name, for reports, as for printf()
- * Return: NULL without memory.
+ * @fmt:   its name, for reports, as for printf(); 63 bytes of it are kept
+ * Return: NULL without memory, and in a signal handler that interrupted the
+ *	   allocator.
  */
 KMEM_API struct shrinker *shrinker_alloc(unsigned int flags, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))) KMEM_WARN_UNUSED;
-/** shrinker_register() - from now on it may be called; it has both functions */
+/**
+ * shrinker_register() - from now on it may be called
+ *
+ * Once, and with both functions; else this is reported and does nothing, as in a
+ * signal handler that interrupted the allocator.
+ */
 KMEM_API void shrinker_register(struct shrinker *shrinker);
 /**
  * shrinker_free() - unregister and free it; NULL is fine
  *
- * Returns when none of its functions runs any more, so they must not call it.
+ * Returns when none of its functions runs any more, so they must not call it
+ * (reported, then abort()), nor a fork handler. In a forked child it doesn't wait
+ * for threads of the parent.
  */
 KMEM_API void shrinker_free(struct shrinker *shrinker);
 

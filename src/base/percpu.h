@@ -35,7 +35,8 @@
 /**
  * struct pcpu_slot - the array of one cache on one CPU
  * @word:  objects in @objs, and 2^16 times the allocations made so far
- * @floor: pop fails when count <= floor; ~0: closed
+ * @floor: pop fails when count <= floor; ~0: closed. Of a lane (pcpu/lane.c):
+ *	   the tag of the group that its objects are charged to
  * @ceil:  push fails when count >= ceil; 0: closed
  * @objs:  a stack of free objects
  *

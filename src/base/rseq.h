@@ -12,6 +12,9 @@
  *   slot_pop_bulk()  up to nr objects; returns how many
  *   slot_push_bulk() up to nr objects, from the end of the array; how many
  *
+ *   slot_*_tagged()  the same on a lane: a slot whose bounds have a tag in place
+ *                    of the floor. They fail unless it is the one asked for.
+ *
  * Any of them may also fail for no reason that can be seen: it was aborted.
  *
  * Ordering (O2): a sequence commits with one store of the word, and only

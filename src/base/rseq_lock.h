@@ -46,14 +46,20 @@ static inline void array_lock_drop(_Atomic(uint32_t) *lock)
  * empties and reopens the slot without: so the bounds are loaded first, with
  * acquire, and who sees them open again sees the word that the drain left.
  * Pairs with slot_reopen() in pcpu/drain.c.
+ *
+ * @tag: of a lane, whose bounds have it for a floor; 0: no lane.
  */
-static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
-				     void **objs, int64_t step)
+static inline size_t slot_pop_locked(struct pcpu_slot *slot, uint32_t tag,
+				     size_t nr, void **objs, int64_t step)
 {
 	uint64_t floor = load_acquire(&slot->bounds) & UINT32_MAX;
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
 
+	if (tag && floor != tag)
+		return 0;
+	if (tag)
+		floor = 0;
 	if (count <= floor)
 		return 0;
 	if (nr > count - floor)
@@ -64,10 +70,11 @@ static inline size_t slot_pop_locked(struct pcpu_slot *slot, size_t nr,
 	return nr;
 }
 
-static inline size_t slot_push_locked(struct pcpu_slot *slot, size_t nr,
-				      void **objs)
+static inline size_t slot_push_locked(struct pcpu_slot *slot, uint32_t tag,
+				      size_t nr, void **objs)
 {
-	uint64_t ceil = load_acquire(&slot->bounds) >> 32;
+	uint64_t bounds = load_acquire(&slot->bounds);
+	uint64_t ceil = tag && (uint32_t)bounds != tag ? 0 : bounds >> 32;
 	uint64_t word = load_relaxed(&slot->word);
 	uint64_t count = word & SLOT_COUNT_MASK;
 	size_t room = ceil > count ? ceil - count : 0, i;

@@ -69,21 +69,30 @@ _Static_assert(PCPU_SHIFT == 22, "PCPU_SHIFT_TEXT says the same");
 #define SEQ_INPUTS							\
 	[area] "r" (hot.rseq_offset), [origin] "rm" (origin)
 
+/*
+ * Sequences on a lane, whose bounds hold a tag where others have the floor, and
+ * on any other slot. One comparison more: a lane is empty when its count is 0.
+ */
+#define SEQ_TAG_IS		"cmpl 8(%[slot]), %[tag]\n\t"
+
+#define SEQ_POP(take)							\
+		SEQ_DESCRIPTOR						\
+		SEQ_BEGIN						\
+		"movq (%[slot]), %[word]\n\t"				\
+		"movzwl %w[word], %k[obj]\n\t"		/* count */ \
+		take							\
+		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"		\
+		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */ \
+		"movq %[word], (%[slot])\n"				\
+		SEQ_END("%l[fail]")
+
 static always_inline void *slot_pop(uintptr_t origin)
 {
 	uintptr_t slot, tmp, word, obj;
 
 	__asm__ __volatile__ goto (
-		SEQ_DESCRIPTOR
-		SEQ_BEGIN
-		"movq (%[slot]), %[word]\n\t"
-		"movzwl %w[word], %k[obj]\n\t"		/* count */
-		"cmpl 8(%[slot]), %k[obj]\n\t"		/* floor */
-		"jbe %l[fail]\n\t"
-		"movq 8(%[slot], %[obj], 8), %[obj]\n\t"
-		"addq $0xffff, %[word]\n\t"		/* + 2^16 - 1 */
-		"movq %[word], (%[slot])\n"
-		SEQ_END("%l[fail]")
+		SEQ_POP("cmpl 8(%[slot]), %k[obj]\n\t"	/* floor */
+			"jbe %l[fail]\n\t")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [obj] "=&r" (obj)
 		: SEQ_INPUTS
@@ -97,26 +106,69 @@ fail:
 	return NULL;
 }
 
+static always_inline void *slot_pop_tagged(uintptr_t origin, uint32_t tag)
+{
+	uintptr_t slot, tmp, word, obj;
+
+	__asm__ __volatile__ goto (
+		SEQ_POP(SEQ_TAG_IS
+			"jne %l[fail]\n\t"
+			"testl %k[obj], %k[obj]\n\t"
+			"je %l[fail]\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
+		  [word] "=&r" (word), [obj] "=&r" (obj)
+		: SEQ_INPUTS, [tag] "r" (tag)
+		: "memory", "cc"
+		: fail);
+	if (!obj)
+		__builtin_unreachable();
+	return (void *)obj;
+fail:
+	return NULL;
+}
+
+#define SEQ_PUSH(check)							\
+		SEQ_DESCRIPTOR						\
+		SEQ_BEGIN						\
+		"movq (%[slot]), %[word]\n\t"				\
+		"movzwl %w[word], %k[count]\n\t"			\
+		check							\
+		"cmpl 12(%[slot]), %k[count]\n\t"	/* ceil */	\
+		"jae %l[fail]\n\t"					\
+		"cmpq %[obj], 8(%[slot], %[count], 8)\n\t" /* twice? */	\
+		"je %l[fail]\n\t"					\
+		"movq %[obj], 16(%[slot], %[count], 8)\n\t"		\
+		"incq %[word]\n\t"					\
+		"movq %[word], (%[slot])\n"				\
+		SEQ_END("%l[fail]")
+
 static always_inline bool slot_push(uintptr_t origin, void *obj)
 {
 	uintptr_t slot, tmp, word, count;
 
 	__asm__ __volatile__ goto (
-		SEQ_DESCRIPTOR
-		SEQ_BEGIN
-		"movq (%[slot]), %[word]\n\t"
-		"movzwl %w[word], %k[count]\n\t"
-		"cmpl 12(%[slot]), %k[count]\n\t"		/* ceil */
-		"jae %l[fail]\n\t"
-		"cmpq %[obj], 8(%[slot], %[count], 8)\n\t" /* freed twice? */
-		"je %l[fail]\n\t"
-		"movq %[obj], 16(%[slot], %[count], 8)\n\t"
-		"incq %[word]\n\t"
-		"movq %[word], (%[slot])\n"
-		SEQ_END("%l[fail]")
+		SEQ_PUSH("")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
 		  [word] "=&r" (word), [count] "=&r" (count)
 		: SEQ_INPUTS, [obj] "r" (obj)
+		: "memory", "cc"
+		: fail);
+	return true;
+fail:
+	return false;
+}
+
+static always_inline bool slot_push_tagged(uintptr_t origin, void *obj,
+					   uint32_t tag)
+{
+	uintptr_t slot, tmp, word, count;
+
+	__asm__ __volatile__ goto (
+		SEQ_PUSH(SEQ_TAG_IS
+			 "jne %l[fail]\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp),
+		  [word] "=&r" (word), [count] "=&r" (count)
+		: SEQ_INPUTS, [obj] "r" (obj), [tag] "r" (tag)
 		: "memory", "cc"
 		: fail);
 	return true;
@@ -176,6 +228,28 @@ fail:
  * allocation, -1 for taking objects out otherwise. @where: the slot it
  * happened on, if any did. At most SEQ_MAX_BULK objects.
  */
+#define SEQ_POP_BULK(take)						\
+		SEQ_DESCRIPTOR						\
+		SEQ_BEGIN						\
+		"movq (%[slot]), %[word]\n\t"				\
+		"movzwl %w[word], %k[cur]\n\t"		/* count */ \
+		"movl %k[cur], %k[tmp]\n\t"				\
+		take							\
+		"movq %[nr], %[got]\n\t"				\
+		"cmpq %[nr], %[tmp]\n\t"				\
+		"jae 11f\n\t"						\
+		"movq %[tmp], %[got]\n"					\
+		"11:\n\t"						\
+		"subq %[got], %[cur]\n\t"				\
+		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"		\
+		SEQ_COPY("", "", "")					\
+		"movq %[got], %[tmp]\n\t"				\
+		"imulq %[step], %[tmp]\n\t"				\
+		"addq %[word], %[tmp]\n\t"				\
+		"movq %[tmp], (%[slot])\n"				\
+		SEQ_END("10f")						\
+		SEQ_NONE
+
 static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **dst,
 				   int64_t step, struct pcpu_slot **where)
 {
@@ -184,27 +258,8 @@ static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **ds
 	if (nr > SEQ_MAX_BULK)
 		nr = SEQ_MAX_BULK;
 	__asm__ __volatile__ (
-		SEQ_DESCRIPTOR
-		SEQ_BEGIN
-		"movq (%[slot]), %[word]\n\t"
-		"movzwl %w[word], %k[cur]\n\t"		/* count */
-		"movl %k[cur], %k[tmp]\n\t"
-		"subl 8(%[slot]), %k[tmp]\n\t"		/* less floor */
-		"jbe 10f\n\t"
-		"movq %[nr], %[got]\n\t"
-		"cmpq %[nr], %[tmp]\n\t"
-		"jae 11f\n\t"
-		"movq %[tmp], %[got]\n"
-		"11:\n\t"
-		"subq %[got], %[cur]\n\t"
-		"leaq 16(%[slot], %[cur], 8), %[src]\n\t"
-		SEQ_COPY("", "", "")
-		"movq %[got], %[tmp]\n\t"
-		"imulq %[step], %[tmp]\n\t"
-		"addq %[word], %[tmp]\n\t"
-		"movq %[tmp], (%[slot])\n"
-		SEQ_END("10f")
-		SEQ_NONE
+		SEQ_POP_BULK("subl 8(%[slot]), %k[tmp]\n\t"	/* less floor */
+			     "jbe 10f\n\t")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
 		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [dst] "r" (dst), [step] "r" (step)
@@ -213,10 +268,68 @@ static always_inline size_t slot_pop_bulk(uintptr_t origin, size_t nr, void **ds
 	return got;
 }
 
+static always_inline size_t slot_pop_bulk_tagged(uintptr_t origin, uint32_t tag,
+						 size_t nr, void **dst,
+						 int64_t step)
+{
+	uintptr_t slot, tmp, word, got, src, cur;
+
+	if (nr > SEQ_MAX_BULK)
+		nr = SEQ_MAX_BULK;
+	__asm__ __volatile__ (
+		SEQ_POP_BULK(SEQ_TAG_IS
+			     "jne 10f\n\t"
+			     "testl %k[tmp], %k[tmp]\n\t"
+			     "je 10f\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word),
+		  [got] "=&r" (got), [src] "=&r" (src), [cur] "=&r" (cur)
+		: SEQ_INPUTS, [nr] "rm" (nr), [dst] "r" (dst), [step] "rm" (step),
+		  [tag] "r" (tag)
+		: "memory", "cc", "xmm0", "xmm1");
+	return got;
+}
+
 /*
  * Pushes the last objects of @objs. 0 also if one of them is NULL: x - 1 has
  * its top bit set for x == NULL and for no address of user space.
  */
+#define SEQ_PUSH_BULK(check)						\
+		SEQ_DESCRIPTOR						\
+		SEQ_BEGIN						\
+		"movq (%[slot]), %[tmp]\n\t"				\
+		"movzwl %w[tmp], %k[cur]\n\t"		/* count */	\
+		check							\
+		"movl 12(%[slot]), %k[src]\n\t"		/* ceil */	\
+		"subl %k[cur], %k[src]\n\t"				\
+		"jbe 10f\n\t"						\
+		"movq %[nr], %[got]\n\t"				\
+		"cmpq %[nr], %[src]\n\t"				\
+		"jae 11f\n\t"						\
+		"movq %[src], %[got]\n"					\
+		"11:\n\t"						\
+		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"		\
+		"movq %[nr], %[src]\n\t"				\
+		"subq %[got], %[src]\n\t"				\
+		"leaq (%[objs], %[src], 8), %[src]\n\t"			\
+		"pcmpeqd %%xmm2, %%xmm2\n\t"		/* minus one, twice */ \
+		"pxor %%xmm3, %%xmm3\n\t"				\
+		SEQ_COPY("punpcklqdq %%xmm0, %%xmm0\n\t"		\
+			 "paddq %%xmm2, %%xmm0\n\t"			\
+			 "por %%xmm0, %%xmm3\n\t",			\
+			 "paddq %%xmm2, %%xmm0\n\t"			\
+			 "por %%xmm0, %%xmm3\n\t",			\
+			 "paddq %%xmm2, %%xmm0\n\t"			\
+			 "paddq %%xmm2, %%xmm1\n\t"			\
+			 "por %%xmm0, %%xmm3\n\t"			\
+			 "por %%xmm1, %%xmm3\n\t")			\
+		"movmskpd %%xmm3, %k[src]\n\t"				\
+		"testl %k[src], %k[src]\n\t"				\
+		"jne 10f\n\t"						\
+		"addq %[got], %[tmp]\n\t"				\
+		"movq %[tmp], (%[slot])\n"				\
+		SEQ_END("10f")						\
+		SEQ_NONE
+
 static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **objs,
 				    struct pcpu_slot **where)
 {
@@ -227,45 +340,31 @@ static always_inline size_t slot_push_bulk(uintptr_t origin, size_t nr, void **o
 		nr = SEQ_MAX_BULK;
 	}
 	__asm__ __volatile__ (
-		SEQ_DESCRIPTOR
-		SEQ_BEGIN
-		"movq (%[slot]), %[tmp]\n\t"
-		"movzwl %w[tmp], %k[cur]\n\t"		/* count */
-		"movl 12(%[slot]), %k[src]\n\t"		/* ceil */
-		"subl %k[cur], %k[src]\n\t"
-		"jbe 10f\n\t"
-		"movq %[nr], %[got]\n\t"
-		"cmpq %[nr], %[src]\n\t"
-		"jae 11f\n\t"
-		"movq %[src], %[got]\n"
-		"11:\n\t"
-		"leaq 16(%[slot], %[cur], 8), %[dst]\n\t"
-		"movq %[nr], %[src]\n\t"
-		"subq %[got], %[src]\n\t"
-		"leaq (%[objs], %[src], 8), %[src]\n\t"
-		"pcmpeqd %%xmm2, %%xmm2\n\t"		/* minus one, twice */
-		"pxor %%xmm3, %%xmm3\n\t"
-		SEQ_COPY("punpcklqdq %%xmm0, %%xmm0\n\t"
-			 "paddq %%xmm2, %%xmm0\n\t"
-			 "por %%xmm0, %%xmm3\n\t",
-			 "paddq %%xmm2, %%xmm0\n\t"
-			 "por %%xmm0, %%xmm3\n\t",
-			 "paddq %%xmm2, %%xmm0\n\t"
-			 "paddq %%xmm2, %%xmm1\n\t"
-			 "por %%xmm0, %%xmm3\n\t"
-			 "por %%xmm1, %%xmm3\n\t")
-		"movmskpd %%xmm3, %k[src]\n\t"
-		"testl %k[src], %k[src]\n\t"
-		"jne 10f\n\t"
-		"addq %[got], %[tmp]\n\t"
-		"movq %[tmp], (%[slot])\n"
-		SEQ_END("10f")
-		SEQ_NONE
+		SEQ_PUSH_BULK("")
 		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
 		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)
 		: SEQ_INPUTS, [nr] "r" (nr), [objs] "r" (objs)
 		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3");
 	*where = (struct pcpu_slot *)slot;
+	return got;
+}
+
+static always_inline size_t slot_push_bulk_tagged(uintptr_t origin, uint32_t tag,
+						  size_t nr, void **objs)
+{
+	uintptr_t slot, tmp, got, src, dst, cur;
+
+	if (nr > SEQ_MAX_BULK) {
+		objs += nr - SEQ_MAX_BULK;
+		nr = SEQ_MAX_BULK;
+	}
+	__asm__ __volatile__ (
+		SEQ_PUSH_BULK(SEQ_TAG_IS
+			      "jne 10f\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [got] "=&r" (got),
+		  [src] "=&r" (src), [dst] "=&r" (dst), [cur] "=&r" (cur)
+		: SEQ_INPUTS, [nr] "rm" (nr), [objs] "r" (objs), [tag] "r" (tag)
+		: "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3");
 	return got;
 }
 

@@ -36,6 +36,9 @@ bool cache_reclaim(gfp_t flags, unsigned int *tries)
 		return false;
 	if (++*tries > rounds && !(flags & __GFP_NOFAIL))
 		return false;
+	if (section_inside())
+		return false;
+	memcg_shrink(flags);
 	if (!section_enter())
 		return false;
 	if (cache_pressure_hook)
@@ -63,7 +66,7 @@ static void *alloc_in_handler(struct kmem_cache *s)
 	return obj;
 }
 
-static void construct(struct kmem_cache *s, size_t nr, void **objs)
+void cache_construct(struct kmem_cache *s, size_t nr, void **objs)
 {
 	size_t i;
 
@@ -77,8 +80,7 @@ static void construct(struct kmem_cache *s, size_t nr, void **objs)
 	}
 }
 
-/* Arrays are stacks: the first of a batch shall come out first. */
-static void reverse(size_t nr, void **objs)
+void cache_reverse(size_t nr, void **objs)
 {
 	size_t i;
 
@@ -102,7 +104,7 @@ static size_t take_section(struct kmem_cache *s, const struct pcpu_order *order,
 	return got;
 }
 
-static void give_surplus(struct kmem_cache *s, size_t nr, void **objs)
+void cache_give_surplus(struct kmem_cache *s, size_t nr, void **objs)
 {
 	nr -= pcpu_push(&s->array, nr, objs, false);
 	/* A section could be entered a moment ago, so it can be now. */
@@ -129,15 +131,15 @@ static void *refill(struct kmem_cache *s, gfp_t flags, int node)
 	section_leave();
 	if (!got)
 		return NULL;
-	construct(s, got, objs);
+	cache_construct(s, got, objs);
 	if (got > 1) {
-		reverse(got, objs);
-		give_surplus(s, got - 1, objs);
+		cache_reverse(got, objs);
+		cache_give_surplus(s, got - 1, objs);
 	}
 	return objs[got - 1];
 }
 
-noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node)
+noinline_cold void *cache_alloc_plain(struct kmem_cache *s, gfp_t flags, int node)
 {
 	struct slab_caller caller;
 	unsigned int tries = 0;
@@ -171,14 +173,24 @@ noinline_cold void *cache_zero(struct kmem_cache *s, void *obj)
 	return memset(obj, 0, load_relaxed(&s->object_size));
 }
 
+static noinline_cold void *finish(struct kmem_cache *s, gfp_t flags, void *obj)
+{
+	if (flags & __GFP_ACCOUNT)
+		obj = cache_charge_new(s, flags, obj);
+	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
+}
+
 void *kmem_cache_alloc(struct kmem_cache *s, gfp_t flags)
 {
-	void *obj = slot_pop(s->origin);
+	void *obj;
 
+	if (unlikely(s->flags & SLAB_ACCOUNT))
+		return cache_alloc_accounted(s, flags);
+	obj = slot_pop(s->origin);
 	if (unlikely(!obj))
 		return cache_alloc_slow(s, flags, NUMA_NO_NODE);
-	if (unlikely(flags & __GFP_ZERO))
-		return cache_zero(s, obj);
+	if (unlikely(flags & (__GFP_ZERO | __GFP_ACCOUNT)))
+		return finish(s, flags, obj);
 	return obj;
 }
 
@@ -220,7 +232,7 @@ static bool fill_rest(struct kmem_cache *s, gfp_t flags, size_t nr, void **objs)
 	if (section_enter()) {
 		got = take_section(s, &order, nr, objs);
 		section_leave();
-		construct(s, got, objs);
+		cache_construct(s, got, objs);
 	} else {
 		while (got < nr && (objs[got] = alloc_in_handler(s)))
 			got++;
@@ -273,7 +285,8 @@ fail:
 	return 0;
 }
 
-int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
+static always_inline int alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr,
+				    void **p)
 {
 	struct pcpu_slot *where;
 	size_t got = slot_pop_bulk(s->origin, nr, p,
@@ -284,4 +297,16 @@ int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p
 	if (unlikely(flags & __GFP_ZERO))
 		return zero_all(s, nr, p);
 	return (int)nr;
+}
+
+int cache_alloc_bulk_plain(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
+{
+	return alloc_bulk(s, flags, nr, p);
+}
+
+int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
+{
+	if (unlikely((s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT)))
+		return cache_alloc_bulk_accounted(s, flags, nr, p);
+	return alloc_bulk(s, flags, nr, p);
 }

@@ -7,7 +7,7 @@
 
 #include <kmem/slab.h>
 #include <kmem/stats.h>
-#include "pcpu/pcpu.h"
+#include "memcg/memcg.h"
 
 /* Another name of a merged cache. */
 struct cache_alias {
@@ -23,7 +23,7 @@ struct cache_alias {
  */
 struct kmem_cache {
 	uintptr_t origin;		/* [C] copy of array.origin */
-	uint32_t slot;			/* [C] copy of array.slot */
+	uint32_t entry;			/* [C] array.slot | ENTRY_FAST */
 	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */
@@ -32,6 +32,7 @@ struct kmem_cache {
 	uint32_t pins;			/* [L] who looks at it: see cache_next() */
 	struct pcpu_array array;
 	struct slab_pool pool;
+	struct memcg_cache memcg;
 	struct list_head link;		/* [L] oldest first */
 	_Atomic(struct cache_alias *) aliases; /* [L] newest first; only grows */
 	_Atomic(uint64_t) sheaf_stats[NR_STATS - STAT_sheaf_prefill_fast];
@@ -94,8 +95,16 @@ void cache_free_struct(struct kmem_cache *s);
 
 /* alloc.c */
 
-/* One object, past the fast path. */
-void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node);
+/* One object, past the fast path; not charged, whatever the flags say. */
+void *cache_alloc_plain(struct kmem_cache *s, gfp_t flags, int node);
+/* As kmem_cache_alloc_bulk(); the same. */
+int cache_alloc_bulk_plain(struct kmem_cache *s, gfp_t flags, size_t nr, void **p);
+/* Run the constructor on those that are fresh (OBJ_FRESH). Outside sections. */
+void cache_construct(struct kmem_cache *s, size_t nr, void **objs);
+/* Arrays are stacks: the first of a batch shall come out first. */
+void cache_reverse(size_t nr, void **objs);
+/* Objects that a batch had too many of: to the array, or past it. */
+void cache_give_surplus(struct kmem_cache *s, size_t nr, void **objs);
 /* Zero an object and return it; NULL stays NULL. */
 void *cache_zero(struct kmem_cache *s, void *obj);
 /*
@@ -105,14 +114,47 @@ void *cache_zero(struct kmem_cache *s, void *obj);
 bool cache_reclaim(gfp_t flags, unsigned int *tries);
 void cache_warn_oom(const char *name, size_t size, gfp_t flags);
 
+/* account.c */
+
+/* Of a cache with SLAB_ACCOUNT: the fast path, and past it. */
+void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags);
+/* One object, past the fast path. */
+void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node);
+int cache_alloc_bulk_accounted(struct kmem_cache *s, gfp_t flags, size_t nr,
+			       void **p);
+/* Charge a new object, or NULL; if that fails it is freed, and NULL returned. */
+void *cache_charge_new(struct kmem_cache *s, gfp_t flags, void *obj);
+/*
+ * Free anything but NULL and ZERO_SIZE_PTR whose entry of the page map sent the
+ * fast path away, or that found the array full.
+ */
+void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry);
+void cache_kfree_other(void *obj, uint32_t entry);
+/* Free some of @nr objects, from the first on, of slabs with tags; how many. */
+size_t cache_free_run(size_t nr, void **p);
+/* If it is charged it no longer is. In a section. */
+void cache_untag(struct kmem_cache *s, void *obj);
+/* Charge a large block; or what one that is charged is going to grow by. */
+bool cache_charge_block(void *p, gfp_t flags);
+bool cache_charge_growth(const void *p, uint64_t bytes, gfp_t flags);
+/* A charged block is freed, or shrank by @bytes. In a section. */
+void cache_uncharge_block(const void *p, uint64_t bytes, bool whole);
+
 /* free.c */
+
+/* Fatal unless @obj is an object of @s, as far as that can be seen; its cache. */
+struct kmem_cache *cache_check_object(struct kmem_cache *s, void *obj,
+				      uint32_t entry);
 
 /* Free anything but NULL and ZERO_SIZE_PTR, past the fast path. */
 void cache_free_slow(struct kmem_cache *s, void *obj);
 /* Free an object that no section may be entered for: later. */
 void cache_free_deferred(void *obj);
-/* Move the objects that belong to the cache of @offset to the front; how many. */
-size_t cache_gather(size_t nr, void **p, uint32_t offset);
+/*
+ * Move the objects whose entry of the page map has @bits, of the bits in @mask, to
+ * the front; how many.
+ */
+size_t cache_gather(size_t nr, void **p, uint32_t mask, uint32_t bits);
 /* Free what was deferred. In a section. */
 void cache_run_deferred(void);
 

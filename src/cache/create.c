@@ -205,8 +205,9 @@ static struct kmem_cache *make_cache(const struct request *r)
 		goto give_name;
 	if (!pcpu_array_init(&s->array, &s->pool, capacity_of(r)))
 		goto fini_pool;
+	memcg_cache_init(&s->memcg, &s->array, r->flags);
 	s->origin = s->array.origin;
-	s->slot = s->array.slot;
+	s->entry = s->array.slot | ENTRY_FAST;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
 	s->useroffset = r->args.useroffset;
@@ -411,6 +412,7 @@ void cache_free_struct(struct kmem_cache *s)
 		next = alias->next;
 		meta_give(alias, sizeof(*alias) + strlen(alias->name) + 1);
 	}
+	memcg_cache_fini(&s->memcg);
 	pcpu_array_fini(&s->array);
 	slab_pool_fini(&s->pool);
 	meta_give(s->name, strlen(s->name) + 1);

@@ -13,6 +13,7 @@ hidden void (*cache_rcu_barrier)(struct kmem_cache *s);
 void cache_shrink(struct kmem_cache *s)
 {
 	cache_run_deferred();
+	memcg_drain_cache(&s->memcg);
 	pcpu_drain(&s->array, false);
 	slab_pool_shrink(&s->pool);
 }
@@ -165,7 +166,8 @@ static void destroy(struct kmem_cache *s)
 	 * Where the system refuses to reach in, free objects stay cached, and
 	 * with them the struct.
 	 */
-	reached = pcpu_drain(&s->array, true);
+	reached = memcg_drain_cache(&s->memcg);
+	reached &= pcpu_drain(&s->array, true);
 	slabs = slab_pool_close(&s->pool);
 	if (slab_pool_nr_retired(&s->pool) && cache_rcu_barrier) {
 		wait_for_rcu(s);
@@ -207,12 +209,4 @@ unsigned int kmem_cache_size(struct kmem_cache *s)
 const char *kmem_cache_name(struct kmem_cache *s)
 {
 	return s->name;
-}
-
-bool kmem_cache_charge(void *obj, gfp_t flags)
-{
-	/* Without groups nothing is charged, and that succeeds. */
-	(void)obj;
-	(void)flags;
-	return true;
 }

@@ -34,6 +34,12 @@ void cache_free_deferred(void *obj)
 	} while (!cas_acq_rel(&deferred, &next, obj));
 }
 
+static void give_block(void *p)
+{
+	cache_uncharge_block(p, block_size(p), true);
+	block_give(p);
+}
+
 void cache_run_deferred(void)
 {
 	struct slab_caller nobody;
@@ -49,19 +55,20 @@ void cache_run_deferred(void)
 
 		next = *deferred_link(obj);
 		if (!(entry & ENTRY_SLAB)) {
-			block_give(obj);
+			give_block(obj);
 			continue;
 		}
 		s = cache_of(obj, entry);
+		cache_untag(s, obj);
 		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
 		pcpu_give(&s->array, 1, &obj);
 	}
 	slab_caller_pop(&nobody);
 }
 
-/* Fatal unless @obj is a live-looking object of @s (NULL: of any cache). */
-static struct kmem_cache *check_object(struct kmem_cache *s, void *obj,
-				       uint32_t entry)
+/* @s: NULL: of any cache. */
+struct kmem_cache *cache_check_object(struct kmem_cache *s, void *obj,
+				      uint32_t entry)
 {
 	unsigned int index;
 	struct kmem_cache *own;
@@ -84,7 +91,7 @@ static void free_block(struct kmem_cache *s, void *p)
 			     s ? "cache " : "kfree", s ? s->name : "", p);
 	if (section_enter()) {
 		cache_run_deferred();
-		block_give(p);
+		give_block(p);
 		section_leave();
 	} else {
 		cache_free_deferred(p);
@@ -152,7 +159,7 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 		free_block(s, obj);
 		return;
 	}
-	s = check_object(s, obj, entry);
+	s = cache_check_object(s, obj, entry);
 	if (pcpu_top_is(&s->array, obj))
 		report_fatal("cache %s: free of %p: Object already free",
 			     s->name, obj);
@@ -169,20 +176,26 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)
 {
+	uint32_t entry = page_entry(obj);
+
 	/* The check must not delay the push: they don't depend on each other. */
-	if (unlikely((page_entry(obj) & ENTRY_OFFSET) != s->slot ||
+	if (unlikely((entry & (ENTRY_OFFSET | ENTRY_FAST)) != s->entry ||
 		     !slot_push(s->origin, obj)) && obj)
-		cache_free_slow(s, obj);
+		cache_free_other(s, obj, entry);
 }
 
 void kfree(const void *p)
 {
 	uint32_t entry = page_entry(p);
 
-	/* Entry 0: NULL, not ours, or before start, when no sequence may run. */
-	if (unlikely(!entry || !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
-					  (void *)p)) && !ZERO_OR_NULL_PTR(p))
-		cache_free_slow(NULL, (void *)p);
+	/*
+	 * Not fast: NULL, not ours, a large block, a slab with tags, or before
+	 * start, when no sequence may run.
+	 */
+	if (unlikely(!(entry & ENTRY_FAST) ||
+		     !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
+				(void *)p)) && !ZERO_OR_NULL_PTR(p))
+		cache_kfree_other((void *)p, entry);
 }
 
 static size_t drop_nulls(size_t nr, void **p)
@@ -231,14 +244,14 @@ static void free_bulk_one(struct kmem_cache *s, size_t nr, void **p)
 		free_bulk_slow(s, nr - put, p);
 }
 
-size_t cache_gather(size_t nr, void **p, uint32_t offset)
+size_t cache_gather(size_t nr, void **p, uint32_t mask, uint32_t bits)
 {
 	size_t i, found = 0;
 
 	for (i = 0; i < nr; i++) {
 		void *obj = p[i];
 
-		if ((page_entry(obj) & ENTRY_OFFSET) != offset)
+		if ((page_entry(obj) & mask) != bits)
 			continue;
 		p[i] = p[found];
 		p[found++] = obj;
@@ -253,13 +266,18 @@ static void free_bulk_mixed(size_t nr, void **p)
 		uint32_t entry = page_entry(p[0]);
 		size_t found;
 
-		if (!(entry & ENTRY_OFFSET)) {
-			kfree(p[0]);
-			p++;
-			nr--;
+		if (!(entry & ENTRY_OFFSET) || !(entry & ENTRY_FAST)) {
+			found = 1;
+			if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST))
+				found = cache_free_run(nr, p);
+			else
+				kfree(p[0]);
+			p += found;
+			nr -= found;
 			continue;
 		}
-		found = cache_gather(nr, p, entry & ENTRY_OFFSET);
+		found = cache_gather(nr, p, ENTRY_OFFSET | ENTRY_FAST,
+				     entry & (ENTRY_OFFSET | ENTRY_FAST));
 		free_bulk_one(cache_of(p[0], entry), found, p);
 		p += found;
 		nr -= found;
@@ -268,11 +286,11 @@ static void free_bulk_mixed(size_t nr, void **p)
 
 /*
  * Objects that a signal handler got from the reserve belong to no cache, and
- * must not get into an array.
+ * charged ones to a lane: they must not get into an array.
  */
 void kmem_cache_free_bulk(struct kmem_cache *s, size_t nr, void **p)
 {
-	if (likely(s && !reserve_in_use()))
+	if (likely(s && !load_relaxed(&s->memcg.tagged) && !reserve_in_use()))
 		free_bulk_one(s, nr, p);
 	else
 		free_bulk_mixed(nr, p);

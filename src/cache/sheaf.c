@@ -65,8 +65,9 @@ static bool fill(struct slab_sheaf *sheaf, gfp_t flags, uint32_t size)
 
 	if (size <= sheaf->size)
 		return true;
-	if (!kmem_cache_alloc_bulk(sheaf->cache, flags & ~__GFP_ZERO, missing,
-				   sheaf->objs + sheaf->size))
+	/* They are charged when they are taken. */
+	if (!cache_alloc_bulk_plain(sheaf->cache, flags & ~__GFP_ZERO, missing,
+				    sheaf->objs + sheaf->size))
 		return false;
 	sheaf->size = size;
 	return true;
@@ -135,6 +136,8 @@ void *kmem_cache_alloc_from_sheaf(struct kmem_cache *s, gfp_t flags,
 	if (!sheaf->size)
 		return NULL;
 	obj = sheaf->objs[--sheaf->size];
+	if (unlikely((s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT)))
+		obj = cache_charge_new(s, flags | __GFP_NOFAIL, obj);
 	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
 }
 

@@ -12,6 +12,8 @@ struct options {
 	bool rseq;
 	bool cpu_partial;
 	bool housekeeper;
+	bool memcg_stock;
+	bool memcg_stat_cache;
 	unsigned int array;
 	unsigned int fake_cpus;
 	unsigned int fake_numa;

@@ -8,6 +8,7 @@
  * thread passes the gate.
  */
 #include "ctl.h"
+#include "memcg/memcg.h"
 
 #include <pthread.h>
 
@@ -27,6 +28,7 @@ static void parent(void)
 
 static void child(void)
 {
+	shrinkers_child();
 	pcpu_child();
 	housekeeper_child();
 	section_child();

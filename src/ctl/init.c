@@ -8,6 +8,7 @@
  * process's number in the state word and starts from the beginning.
  */
 #include "ctl.h"
+#include "memcg/memcg.h"
 
 #include <unistd.h>
 
@@ -45,6 +46,10 @@ static void start(void)
 	if (options.slab_debug[0])
 		cache_options.debug_flags = options_debug_flags;
 	cache_options.keep_order = options_keep_order();
+	memcg_options = (struct memcg_options) {
+		.stock = options.memcg_stock,
+		.stat_cache = options.memcg_stat_cache,
+	};
 	rcu_options = (struct rcu_options) {
 		.bulk = options.kfree_rcu_bulk,
 		.batch = options.kfree_rcu_batch,

@@ -106,7 +106,7 @@ static noinline_cold struct kmem_cache *make_class(enum kmalloc_type type,
 			cache_free_struct(s);
 		s = other;
 	} else if (s && type == KMALLOC_NORMAL) {
-		publish(index, s->slot);
+		publish(index, s->array.slot);
 	}
 	section_leave();
 	return s;

@@ -72,18 +72,26 @@ void *large_alloc(size_t size, gfp_t flags, int node)
 		cache_warn_oom("large kmalloc", size, flags);
 		return NULL;
 	}
+	if (unlikely(flags & __GFP_ACCOUNT) && !cache_charge_block(p, flags)) {
+		kfree(p);
+		return NULL;
+	}
 	if ((flags & __GFP_ZERO) && !zeroed)
 		memset(p, 0, round_up(size, PAGE_SIZE));
 	return p;
 }
 
-static bool resize(void *p, size_t size)
+/* @charged: bytes that were charged ahead for it. */
+static bool resize(void *p, size_t size, size_t charged)
 {
+	size_t before = block_size(p) + charged;
 	bool ok;
 
 	if (!section_enter())
 		return false;
 	ok = block_resize(p, size);
+	/* It is not longer now than what was charged. */
+	cache_uncharge_block(p, before - block_size(p), false);
 	section_leave();
 	return ok;
 }
@@ -114,21 +122,24 @@ static void *move(void *p, size_t old_size, size_t size, gfp_t flags)
 
 void *large_realloc(void *p, size_t size, gfp_t flags)
 {
-	size_t old_size = block_size(p);
+	size_t old_size = block_size(p), growth;
 
 	if (size <= old_size) {
 		/* Where it can't be made shorter it is long enough. */
 		if (size <= old_size - old_size / SHRINK_FRACTION)
-			resize(p, size);
+			resize(p, size, 0);
 		if (flags & __GFP_ZERO)
 			memset((char *)p + size, 0, block_size(p) - size);
 		return p;
 	}
-	/*
-	 * What joins a block at its end is fresh from the system: zero. An
-	 * impossible size is left to move(), since its pages can't be counted.
-	 */
-	if (size <= KMALLOC_MAX_SIZE && resize(p, size))
+	/* An impossible size is left to move(), since its pages can't be counted. */
+	if (size > KMALLOC_MAX_SIZE)
+		return move(p, old_size, size, flags);
+	growth = round_up(size, PAGE_SIZE) - old_size;
+	if (!cache_charge_growth(p, growth, flags))
+		return NULL;
+	/* What joins a block at its end is fresh from the system: zero. */
+	if (resize(p, size, growth))
 		return p;
 	return move(p, old_size, size, flags);
 }

@@ -50,8 +50,15 @@ extern hidden struct memcg_options memcg_options;
 struct memcg_active {
 	struct mem_cgroup *memcg;	/* holds a reference; NULL: none */
 	uint32_t tag;			/* its tag; 0: nothing is charged */
+	uint32_t lane;			/* pcpu_lane_at(tag) */
 };
 extern hidden __thread struct memcg_active memcg_active;
+
+static inline void memcg_set_active_tag(uint32_t tag)
+{
+	memcg_active.tag = tag;
+	memcg_active.lane = pcpu_lane_at(tag);
+}
 
 /**
  * struct memcg_cache - an object cache's part in this layer
@@ -60,7 +67,7 @@ struct memcg_cache {
 	struct pcpu_array *array;	/* [C] */
 	uint32_t charge;		/* [C] bytes an object is charged */
 	enum memcg_kind kind;		/* [C] */
-	_Atomic(bool) tagged;		/* some objects have tags, or had */
+	_Atomic(bool) tagged;		/* some slabs have tables of tags, or had */
 	struct list_head link;		/* of caches with lanes; drain.c */
 };
 
@@ -74,7 +81,7 @@ void memcg_cache_fini(struct memcg_cache *c);
  */
 struct memcg_move {
 	uint32_t tag;		/* not 0 */
-	uint32_t nr;		/* objects, or blocks */
+	uint32_t nr;		/* objects, or blocks; 0: a part of a block */
 	uint64_t bytes;		/* of all of them */
 	unsigned int node;	/* that they lie on */
 	enum memcg_kind kind;
@@ -128,7 +135,25 @@ extern hidden uint64_t (*memcg_pending_hook)(void);
 
 /* Untag and uncharge objects of one tag that the caller took out of a lane. */
 void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs);
-/* Empty and close a cache's lanes: all of them. False: the system refuses. */
+/* Empty and close a cache's lane on @cpu, if it serves @tag. False: the system
+ * refuses. */
+bool memcg_close_lane(struct memcg_cache *c, unsigned int cpu, uint32_t tag);
+/* All of its lanes. */
 bool memcg_drain_cache(struct memcg_cache *c);
+
+/* shrinker.c */
+
+/*
+ * One pass over all shrinkers; returns what they say they freed. @memcg: the
+ * group at its limit, NULL: memory is out. @priority: 0 .. 63; of n objects
+ * n >> priority are scanned, times 4 / seeks, in batches. What is less than a
+ * batch is put off until more has come together; for a group a batch is scanned
+ * at least. Nothing happens if the caller is inside one. Outside sections; errno
+ * is kept.
+ */
+unsigned long shrinkers_run(gfp_t gfp, struct mem_cgroup *memcg,
+			    unsigned int priority);
+/* In a forked child: shrinkers that other threads were inside may be freed. */
+void shrinkers_child(void);
 
 #endif /* MEMCG_MEMCG_H */

@@ -21,16 +21,18 @@
  * [D] under the domain's lock
  */
 struct obj_cgroup {
-	struct mem_cgroup *memcg;	/* [D] charged; never a removed one */
+	alignas(CACHE_LINE) struct mem_cgroup *memcg;	/* [D] charged; never a removed one */
 	struct list_head link;		/* [D] in memcg->objcgs */
-	int64_t nr;			/* [D] charged objects, and 1 for its group;
-					 * without what stocks still hold */
+	int64_t nr;			/* [D] charged objects, and OBJCG_OWN for its
+					 * group; without what stocks still hold, so
+					 * that it may dip below that */
 	_Atomic(uint32_t) domain;	/* [D] reads without: see objcg_lock() */
 	uint32_t tag;
 	_Atomic(bool) dead;		/* its group was removed */
 	struct obj_cgroup *next_free;
 };
 _Static_assert(sizeof(struct obj_cgroup) == 64, "a cache line");
+#define OBJCG_OWN	((int64_t)1 << 40)
 
 enum memcg_event { MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, NR_MEMCG_EVENTS };
 
@@ -46,7 +48,6 @@ struct mem_cgroup {
 	struct obj_cgroup *objcg;	/* [C] its own; root: NULL */
 	uint32_t domain;		/* [C] */
 	_Atomic(bool) dead;		/* [T] and [D]: removed */
-	bool creator_gone;		/* [T] mem_cgroup_remove() dropped his reference */
 	struct list_head children;	/* [T] oldest first */
 	struct list_head sibling;	/* [T] */
 	struct list_head objcgs;	/* [D] its own first, and removed groups' */
@@ -96,7 +97,7 @@ static inline bool is_below(const struct mem_cgroup *memcg,
 
 /* The obj_cgroup of a tag that is in use, or was: records never go away. */
 struct obj_cgroup *objcg_of(uint32_t tag);
-/* Tag 0 is never given out. NULL: no memory. nr is 1. In a section. */
+/* Tag 0 is never given out. NULL: no memory. nr is OBJCG_OWN. In a section. */
 struct obj_cgroup *objcg_new(void);
 /* Nothing refers to it any more; no lock held. */
 void objcg_free(struct obj_cgroup *objcg);
@@ -107,10 +108,9 @@ void domain_unlock(uint32_t domain);
 
 /* charge.c */
 
-/*
- * What a CPU's stock holds for one obj_cgroup goes back; all that it holds for
- * any below @top (NULL: all), on all CPUs.
- */
+/* Make room for stocks, once, if options want any. With the tree's lock. */
+void stock_start(void);
+/* What stocks hold for groups at or below @top (NULL: all) goes back. */
 void stock_drain(struct mem_cgroup *top);
 /* That of one obj_cgroup, which is dead. */
 void stock_drain_objcg(struct obj_cgroup *objcg);
@@ -119,7 +119,7 @@ void stock_drain_objcg(struct obj_cgroup *objcg);
 uint64_t stock_peek(struct mem_cgroup *top, int64_t *stat);
 /* Groups that are strict; see group_is_strict_locked(). */
 extern hidden _Atomic(uint32_t) nr_strict;
-/* @change: pressed changed, or usage or max: count it. With the domain's lock. */
+/* Count it if the group @was strict and isn't now, or became so. Domain's lock. */
 void strict_update_locked(struct mem_cgroup *memcg, bool was);
 static inline bool group_is_strict_locked(const struct mem_cgroup *memcg)
 {
@@ -145,24 +145,12 @@ void group_stat(struct mem_cgroup *memcg, int64_t *stat);
 
 /* reclaim.c */
 
-/*
- * Change a limit; reclaim where usage is above. Outside sections.
- */
+/* Change a limit; reclaim where usage is above. Outside sections, but _locked. */
+void group_high_locked(struct mem_cgroup *memcg, uint64_t bytes);
 void group_set_max(struct mem_cgroup *memcg, uint64_t bytes);
 void group_set_high(struct mem_cgroup *memcg, uint64_t bytes);
 /* Have shrinkers give back @bytes of it and below; false: it were less. */
 bool group_reclaim(struct mem_cgroup *memcg, uint64_t bytes);
 void group_event(struct mem_cgroup *memcg, enum memcg_event event);
-
-/* shrinker.c */
-
-/*
- * One pass over all shrinkers; returns what they say they freed. @memcg: the
- * group at its limit, NULL: memory is out. @priority: of n objects n >> priority
- * are scanned, times 4 / seeks, at least a batch. Nothing happens if the caller
- * is inside one. Outside sections.
- */
-unsigned long shrinkers_run(gfp_t gfp, struct mem_cgroup *memcg,
-			    unsigned int priority);
 
 #endif /* MEMCG_PRIVATE_H */

@@ -16,6 +16,7 @@ void *block_take(size_t size, size_t align, unsigned int node, bool *zeroed)
 
 	if (!page)
 		return NULL;
+	page->payload[0] = 0;
 	page_map_set(page, 1, ENTRY_BLOCK);
 	return page_address(page);
 }
@@ -47,6 +48,16 @@ bool block_resize(void *addr, size_t size)
 bool block_move(void *from, void *to, size_t size)
 {
 	return arena_move(page_of(from), page_of(to), size >> PAGE_SHIFT);
+}
+
+uint32_t block_tag(const void *addr)
+{
+	return (uint32_t)page_of(addr)->payload[0];
+}
+
+void block_set_tag(void *addr, uint32_t tag)
+{
+	page_of(addr)->payload[0] = tag;
 }
 
 unsigned int block_node(const void *addr)

@@ -58,7 +58,8 @@ extern hidden struct page *page_records;
 #define ENTRY_ORDER	15u	/* of the slab, to find its first page */
 #define ENTRY_ORDER_BIG	15u	/* a slab of whole chunks; this is its first page */
 #define ENTRY_SLAB	16u
-#define ENTRY_BLOCK	32u	/* first page of a large block; any of the reserve */
+#define ENTRY_FAST	32u	/* a slab whose objects go to the slot at the offset */
+#define ENTRY_BLOCK	1u	/* no slab: first page of a large block; any of the reserve */
 
 /* The entry for an address; 0 for one that isn't ours. */
 static always_inline uint32_t page_entry(const void *addr)
@@ -150,6 +151,9 @@ size_t block_size(const void *addr);
 unsigned int block_node(const void *addr);
 /* Shorter, or longer where what follows is free. */
 bool block_resize(void *addr, size_t size);
+/* A number that memcg/ keeps with a block, 0 at first. */
+uint32_t block_tag(const void *addr);
+void block_set_tag(void *addr, uint32_t tag);
 /* Move @size bytes of pages from one big block to another; false: they can't be. */
 bool block_move(void *from, void *to, size_t size);
 

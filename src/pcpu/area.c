@@ -20,6 +20,8 @@ struct slot_note {
 	uint32_t size;		/* never 0 */
 };
 
+hidden uint32_t lanes_closed;
+
 static struct {
 	struct lock lock;	/* Protects all below; rank: pcpu. */
 	uint32_t next_slot;	/* offsets from here on were never given out */
@@ -90,8 +92,9 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused)
 		refused = "no address space for the per-CPU region";
 	if (refused && !reserve_region(fake_cpus, false))
 		return false;
-	region.next_slot = round_up(sizeof(struct slab_cpu), PCPU_SLOT_ALIGN) +
-			   PCPU_SLOT_ALIGN;
+	lanes_closed = (uint32_t)round_up(sizeof(struct slab_cpu) +
+					  PCPU_SLOT_ALIGN, PCPU_SLOT_ALIGN);
+	region.next_slot = lanes_closed + PCPU_LANES * PCPU_LANE_SIZE;
 	if (refused) {
 		snprintf(region.mode, sizeof(region.mode), "lock: %s", refused);
 		hot.lock_cpus = region.nr_cpus;

@@ -20,8 +20,35 @@
 
 static size_t slot_size(uint32_t capacity)
 {
+	/* The shared area's has a word about lanes, see place_lanes(). */
 	return sizeof(struct slab_cpu) + sizeof(struct pcpu_slot) +
-	       capacity * sizeof(void *);
+	       max(capacity, 1u) * sizeof(void *);
+}
+
+/* Of the array and, on cache lines of their own behind it, its lanes. */
+static size_t array_size(struct pcpu_array *a)
+{
+	size_t size = slot_size(a->capacity);
+
+	if (!(a->pool->flags & SLAB_ACCOUNT) || !a->capacity)
+		return size;
+	pcpu_lanes_plan(a);
+	return round_up(size + sizeof(uint64_t), PCPU_SLOT_ALIGN) +
+	       (size_t)PCPU_LANES * PCPU_LANE_SIZE;
+}
+
+static void place_lanes(struct pcpu_array *a)
+{
+	size_t behind = slot_size(a->capacity) + sizeof(uint64_t);
+
+	a->lane_origin = hot.seq_base + lanes_closed;
+	if (!a->slot || !a->lane_capacity)
+		a->lane_capacity = 0;
+	else
+		pcpu_lanes_init(a, a->slot - (uint32_t)sizeof(struct slab_cpu) +
+				   (uint32_t)round_up(behind, PCPU_SLOT_ALIGN));
+	if (a->slot)
+		pcpu_shared(a->slot)->objs[0] = (void *)a->lane_origin;
 }
 
 static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)
@@ -52,11 +79,13 @@ bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
 		return false;
 	for (node = 0; node < nr_nodes; node++)
 		lock_init(&a->depots[node].lock, RANK_DEPOT);
-	a->slot = slot_take(slot_size(a->capacity));
+	a->slot = slot_take(array_size(a));
 	if (!a->slot && a->capacity) {
 		a->capacity = 0;
-		a->slot = slot_take(slot_size(0));
+		a->lane_capacity = 0;
+		a->slot = slot_take(array_size(a));
 	}
+	place_lanes(a);
 	pool->slot = a->slot;
 	a->origin = hot.seq_base + a->slot;
 	return true;
@@ -74,6 +103,18 @@ bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity)
 	return true;
 }
 
+uint32_t pcpu_raw_take(size_t size)
+{
+	return slot_take(sizeof(struct slab_cpu) + size);
+}
+
+int pcpu_here(void)
+{
+	int cpu = current_cpu();
+
+	return cpu >= 0 && area_open((unsigned int)cpu) ? cpu : -1;
+}
+
 void pcpu_array_fini(struct pcpu_array *a)
 {
 	unsigned int node, nr_nodes = arena_nr_nodes();
@@ -83,7 +124,7 @@ void pcpu_array_fini(struct pcpu_array *a)
 			  a->depots[node].max * sizeof(*a->depots[node].objs));
 	meta_give(a->depots, nr_nodes * sizeof(*a->depots));
 	if (a->slot)
-		slot_give(a->slot, slot_size(a->capacity));
+		slot_give(a->slot, array_size(a));
 }
 
 /* First use of this CPU's slot: closed is what zeroed memory says. */
@@ -135,28 +176,35 @@ struct slab_cpu *pcpu_count(struct pcpu_array *a)
 	return slab_cpu_of(pcpu_slot(a->slot, (unsigned int)cpu));
 }
 
-/* Lock mode: this CPU's slot with its array lock held; NULL if it isn't to be had. */
-static struct pcpu_slot *lock_slot(struct pcpu_array *a)
+struct pcpu_slot *slot_lock(uint32_t owner, uint32_t offset)
 {
-	struct pcpu_slot *slot = pcpu_slot(a->slot,
-					   (unsigned int)current_cpu());
+	unsigned int cpu = (unsigned int)current_cpu();
+	struct pcpu_slot *slot = pcpu_slot(offset, cpu);
 
 	/* Closed, or in an area never used, which must not be written. */
 	if (load_relaxed(&slot->bounds) >> 32 == 0)
 		return NULL;
-	return array_lock_try(&slab_cpu_of(slot)->array_lock) ? slot : NULL;
+	return array_lock_try(&slab_cpu_of(pcpu_slot(owner, cpu))->array_lock) ?
+	       slot : NULL;
+}
+
+void slot_unlock(uint32_t owner, const struct pcpu_slot *slot, uint32_t offset)
+{
+	uintptr_t area = (uintptr_t)slot - offset;
+
+	array_lock_drop(&slab_cpu_of((struct pcpu_slot *)(area + owner))->array_lock);
 }
 
 static size_t pop_locked(struct pcpu_array *a, size_t nr, void **objs,
 			 int64_t step, struct pcpu_slot **where)
 {
-	struct pcpu_slot *slot = lock_slot(a);
+	struct pcpu_slot *slot = slot_lock(a->slot, a->slot);
 	size_t got;
 
 	if (!slot)
 		return 0;
-	got = slot_pop_locked(slot, nr, objs, step);
-	array_lock_drop(&slab_cpu_of(slot)->array_lock);
+	got = slot_pop_locked(slot, 0, nr, objs, step);
+	slot_unlock(a->slot, slot, a->slot);
 	*where = slot;
 	return got;
 }
@@ -164,13 +212,13 @@ static size_t pop_locked(struct pcpu_array *a, size_t nr, void **objs,
 static size_t push_locked(struct pcpu_array *a, size_t nr, void **objs,
 			  struct pcpu_slot **where)
 {
-	struct pcpu_slot *slot = lock_slot(a);
+	struct pcpu_slot *slot = slot_lock(a->slot, a->slot);
 	size_t got;
 
 	if (!slot)
 		return 0;
-	got = slot_push_locked(slot, nr, objs);
-	array_lock_drop(&slab_cpu_of(slot)->array_lock);
+	got = slot_push_locked(slot, 0, nr, objs);
+	slot_unlock(a->slot, slot, a->slot);
 	*where = slot;
 	return got;
 }
@@ -215,18 +263,23 @@ size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted)
  * was read. Who drains the array lowers the word before any object can become
  * the caller's again.
  */
-bool pcpu_top_is(struct pcpu_array *a, const void *obj)
+bool slot_top_is(uint32_t offset, uint32_t capacity, const void *obj)
 {
 	int cpu = current_cpu();
 	struct pcpu_slot *slot;
 	uint64_t count;
 
-	if (cpu < 0 || !a->slot)
+	if (cpu < 0 || !offset)
 		return false;
-	slot = pcpu_slot(a->slot, (unsigned int)cpu);
+	slot = pcpu_slot(offset, (unsigned int)cpu);
 	count = load_acquire(&slot->word) & SLOT_COUNT_MASK;
-	return count && count <= a->capacity &&
+	return count && count <= capacity &&
 	       __atomic_load_n(&slot->objs[count - 1], __ATOMIC_RELAXED) == obj;
+}
+
+bool pcpu_top_is(struct pcpu_array *a, const void *obj)
+{
+	return slot_top_is(a->slot, a->capacity, obj);
 }
 
 size_t pcpu_take(struct pcpu_array *a, const struct pcpu_order *order,

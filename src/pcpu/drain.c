@@ -17,9 +17,8 @@
 /* Lock mode: how often the holder of an array lock is given a chance to run. */
 #define ARRAY_LOCK_YIELDS	1000
 
-static bool slot_close(struct pcpu_slot *slot, unsigned int cpu)
+bool slot_close(struct pcpu_slot *slot, struct slab_cpu *sc, unsigned int cpu)
 {
-	struct slab_cpu *sc = slab_cpu_of(slot);
 	uint64_t open = load_relaxed(&slot->bounds);
 	int tries;
 
@@ -42,11 +41,17 @@ static bool slot_close(struct pcpu_slot *slot, unsigned int cpu)
 }
 
 /* If the system refuses now, the slot stays closed: slow, but right. */
-static void slot_reopen(struct pcpu_array *a, struct pcpu_slot *slot,
-			unsigned int cpu)
+bool slot_reopen(struct pcpu_slot *slot, unsigned int cpu, uint64_t bounds)
 {
-	if (hot.lock_cpus || os_abort_sequences((int)cpu))
-		store_release(&slot->bounds, (uint64_t)a->capacity << 32);
+	if (!hot.lock_cpus && !os_abort_sequences((int)cpu))
+		return false;
+	store_release(&slot->bounds, bounds);
+	return true;
+}
+
+static uint64_t open_bounds(const struct pcpu_array *a)
+{
+	return (uint64_t)a->capacity << 32;
 }
 
 /* The slot is closed, the CPU's lock held: take everything out. */
@@ -81,11 +86,11 @@ static bool drain_cpu(struct pcpu_array *a, unsigned int cpu, bool close)
 	lock_take(&sc->lock);
 	bounds = load_relaxed(&slot->bounds);
 	if (bounds && bounds != SLOT_CLOSED)
-		ok = slot_close(slot, cpu);
+		ok = slot_close(slot, sc, cpu);
 	if (ok && bounds) {
 		empty_slot(a, slot);
 		if (!close)
-			slot_reopen(a, slot, cpu);
+			slot_reopen(slot, cpu, open_bounds(a));
 	} else if (ok && close) {
 		store_release(&slot->bounds, SLOT_CLOSED);
 	}
@@ -108,33 +113,31 @@ bool pcpu_drain(struct pcpu_array *a, bool close)
 	return ok;
 }
 
-static bool is_open(const struct pcpu_slot *slot)
+size_t slot_empty(struct pcpu_slot *slot, void **objs)
 {
-	uint64_t bounds = load_relaxed(&slot->bounds);
+	uint64_t word = load_relaxed(&slot->word);
+	size_t nr = word & SLOT_COUNT_MASK;
 
-	return bounds && bounds != SLOT_CLOSED;
+	memcpy(objs, slot->objs, nr * sizeof(*objs));
+	store_relaxed(&slot->word, word - nr);
+	return nr;
 }
 
 bool pcpu_steal(struct pcpu_array *a, unsigned int cpu, void **objs, size_t *nr)
 {
 	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
 	struct slab_cpu *sc = slab_cpu_of(slot);
-	uint64_t word;
 	bool ok = true;
 
 	*nr = 0;
 	/* A closed one is empty: see below. Who opens it tells its thread. */
-	if (!is_open(slot))
+	if (!slot_is_open(slot))
 		return true;
 	lock_take(&sc->lock);
-	if (is_open(slot))
-		ok = slot_close(slot, cpu);
-	if (ok) {
-		word = load_relaxed(&slot->word);
-		*nr = word & SLOT_COUNT_MASK;
-		memcpy(objs, slot->objs, *nr * sizeof(*objs));
-		store_relaxed(&slot->word, word - *nr);
-	}
+	if (slot_is_open(slot))
+		ok = slot_close(slot, sc, cpu);
+	if (ok)
+		*nr = slot_empty(slot, objs);
 	lock_drop(&sc->lock);
 	return ok;
 }
@@ -153,11 +156,11 @@ enum pcpu_opened pcpu_reopen(struct pcpu_array *a, unsigned int *cpu)
 	slot = pcpu_slot(a->slot, *cpu);
 	sc = slab_cpu_of(slot);
 	if (!lock_try(&sc->lock))
-		return is_open(slot) ? PCPU_OPEN : PCPU_CLOSED;
-	was_open = is_open(slot);
+		return slot_is_open(slot) ? PCPU_OPEN : PCPU_CLOSED;
+	was_open = slot_is_open(slot);
 	if (!was_open)
-		slot_reopen(a, slot, *cpu);
-	if (is_open(slot))
+		slot_reopen(slot, *cpu, open_bounds(a));
+	if (slot_is_open(slot))
 		result = was_open ? PCPU_OPEN : PCPU_OPENED;
 	lock_drop(&sc->lock);
 	return result;
@@ -169,14 +172,19 @@ size_t pcpu_held(struct pcpu_array *a, unsigned int cpu)
 	return load_acquire(&pcpu_slot(a->slot, cpu)->word) & SLOT_COUNT_MASK;
 }
 
-size_t pcpu_peek(struct pcpu_array *a, unsigned int cpu, size_t nr, void **objs)
+size_t slot_peek(struct pcpu_slot *slot, size_t nr, void **objs)
 {
-	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
-	size_t i, held = min(pcpu_held(a, cpu), nr);
+	/* Acquire: what the word counts is found in the array. */
+	size_t i, held = min(load_acquire(&slot->word) & SLOT_COUNT_MASK, nr);
 
 	for (i = 0; i < held; i++)
 		objs[i] = __atomic_load_n(&slot->objs[i], __ATOMIC_RELAXED);
 	return held;
+}
+
+size_t pcpu_peek(struct pcpu_array *a, unsigned int cpu, size_t nr, void **objs)
+{
+	return slot_peek(pcpu_slot(a->slot, cpu), nr, objs);
 }
 
 static void sum_cpu(struct slab_cpu *cpu, struct pcpu_sum *sum)
@@ -188,54 +196,70 @@ static void sum_cpu(struct slab_cpu *cpu, struct pcpu_sum *sum)
 	sum->cpu_slabs += load_relaxed(&cpu->nr_partial);
 }
 
+static void sum_word(struct pcpu_slot *slot, struct pcpu_sum *sum)
+{
+	uint64_t word = load_relaxed(&slot->word);
+
+	sum->stats[STAT_alloc_fastpath] += word >> SLOT_COUNT_BITS;
+	sum->cached += word & SLOT_COUNT_MASK;
+}
+
 /*
  * Under the CPU's lock, so that a drain by the housekeeper or by reclaim is seen
  * whole: a program at rest shall find exact figures. A slot that was never
  * opened is not drained, and not written to.
  */
-static uint64_t sum_slot(struct pcpu_slot *slot, struct pcpu_sum *sum)
+static void sum_slots(struct pcpu_array *a, unsigned int cpu,
+		      struct pcpu_sum *sum)
 {
+	struct pcpu_slot *slot = pcpu_slot(a->slot, cpu);
 	struct slab_cpu *sc = slab_cpu_of(slot);
 	bool opened = load_relaxed(&slot->bounds) != 0;
-	uint64_t word;
+	unsigned int lane;
 
 	if (opened)
 		lock_take(&sc->lock);
-	word = load_relaxed(&slot->word);
+	sum_word(slot, sum);
+	for (lane = 0; lane < PCPU_LANES && a->lane_slot; lane++)
+		sum_word(pcpu_slot(lane_offset(a, lane), cpu), sum);
 	sum_cpu(sc, sum);
 	if (opened)
 		lock_drop(&sc->lock);
-	return word;
+}
+
+static uint64_t sum_aborts(struct pcpu_array *a)
+{
+	uint64_t aborts = load_relaxed(&slab_cpu_of(pcpu_shared(a->slot))->aborts);
+	unsigned int lane;
+
+	for (lane = 0; lane < PCPU_LANES && a->lane_slot; lane++)
+		aborts += load_relaxed((_Atomic(uint64_t) *)
+				pcpu_shared(lane_offset(a, lane)) - 1);
+	return aborts;
 }
 
 void pcpu_sum(struct pcpu_array *a, struct pcpu_sum *sum)
 {
-	struct slab_cpu *shared = slab_cpu_of(pcpu_shared(a->slot));
-	uint64_t allocs = 0, cached = 0;
 	unsigned int node;
 	int i, cpu = -1;
 
 	for (i = 0; i < NR_STATS; i++)
 		sum->stats[i] = 0;
 	sum->cpu_slabs = 0;
-	while (a->slot && (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
-		uint64_t word = sum_slot(pcpu_slot(a->slot, (unsigned int)cpu),
-					 sum);
-
-		allocs += word >> SLOT_COUNT_BITS;
-		cached += word & SLOT_COUNT_MASK;
-	}
-	sum_cpu(shared, sum);
+	sum->cached = 0;
+	sum_cpu(slab_cpu_of(pcpu_shared(a->slot)), sum);
+	while (a->slot && (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
+		sum_slots(a, (unsigned int)cpu, sum);
 	/*
 	 * What arrays hold is what was pushed less what was popped, so the
 	 * frees that took the fast path follow from the other figures.
 	 */
-	sum->stats[STAT_alloc_fastpath] = allocs;
-	sum->stats[STAT_free_fastpath] = allocs + cached +
+	sum->stats[STAT_free_fastpath] = sum->stats[STAT_alloc_fastpath] +
+					 sum->cached +
 					 sum->stats[STAT_sheaf_flush] -
 					 sum->stats[STAT_sheaf_refill];
-	sum->stats[STAT_cmpxchg_double_cpu_fail] = load_relaxed(&shared->aborts);
+	sum->stats[STAT_cmpxchg_double_cpu_fail] = sum_aborts(a);
 	for (node = 0; node < arena_nr_nodes(); node++)
-		cached += __atomic_load_n(&a->depots[node].nr, __ATOMIC_RELAXED);
-	sum->cached = cached;
+		sum->cached += __atomic_load_n(&a->depots[node].nr,
+					       __ATOMIC_RELAXED);
 }

@@ -29,6 +29,10 @@ struct pcpu_array {
 	uint32_t depot_max;	/* objects a depot holds */
 	struct depot *depots;	/* one per node */
 	struct slab_pool *pool;
+	/* Lanes, see below. */
+	uintptr_t lane_origin;	/* of the first; that of slot 0 if there are none */
+	uint32_t lane_slot;	/* offset of the first; 0: there are none */
+	uint32_t lane_capacity;
 };
 
 /* How many objects, from where. */
@@ -56,10 +60,10 @@ unsigned int pcpu_current(void);
 
 /* array.c */
 
-/* @capacity: wanted by the user, or PCPU_DEFAULT_CAPACITY. */
+/* @capacity: wanted by the user, or PCPU_DEFAULT_CAPACITY. SLAB_ACCOUNT: lanes. */
 bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
 		     uint32_t capacity);
-/* The slot must be closed and drained: pcpu_drain(a, true). */
+/* The slot must be closed and drained: pcpu_drain(a, true); lanes too. */
 void pcpu_array_fini(struct pcpu_array *a);
 
 /*
@@ -89,6 +93,78 @@ struct slab_cpu *pcpu_count(struct pcpu_array *a);
  * no slot is left.
  */
 bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity);
+
+/*
+ * lane.c: arrays of objects that carry a tag. Each CPU has PCPU_LANES of them
+ * for a cache; a lane serves one tag at a time, and its number follows from it.
+ *
+ * L1  All objects in a lane have the lane's tag (slab_tag()). Nothing gets there
+ *     but by sequences, or under the array lock, that compare the tag.
+ * L2  A closed lane is empty but for who is emptying it.
+ */
+#define PCPU_LANES	16u
+/* Bytes of a lane: the slot, 37 objects, a word for the next one's aborts. */
+#define PCPU_LANE_SIZE	320u
+
+/* Where the lane of @tag lies, from the first on. */
+static always_inline uint32_t pcpu_lane_at(uint32_t tag)
+{
+	return tag % PCPU_LANES * PCPU_LANE_SIZE;
+}
+
+/* For sequences: the first lane, by the slot's offset alone. */
+static always_inline uintptr_t pcpu_lane_origin(uint32_t slot)
+{
+	return (uintptr_t)pcpu_shared(slot)->objs[0];
+}
+
+/* Chooses their capacity. pcpu_array_init() calls these. */
+void pcpu_lanes_plan(struct pcpu_array *a);
+void pcpu_lanes_init(struct pcpu_array *a, uint32_t slot);
+
+/* As pcpu_pop(), pcpu_push() and pcpu_top_is(), on this CPU's lane of @tag. */
+size_t pcpu_lane_pop(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
+		     bool counted);
+size_t pcpu_lane_push(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
+		      bool counted);
+bool pcpu_lane_top_is(struct pcpu_array *a, uint32_t tag, const void *obj);
+
+enum pcpu_lane {
+	PCPU_LANE_NONE,		/* there is none, or not now */
+	PCPU_LANE_OTHER,	/* it serves another tag */
+	PCPU_LANE_OPEN,		/* it serves @tag, now or since before */
+};
+/*
+ * Open this CPU's lane for @tag, if it is closed. In a section; at once
+ * afterwards the caller sees whether @tag may have a lane, and drains it if not.
+ */
+enum pcpu_lane pcpu_lane_open(struct pcpu_array *a, uint32_t tag);
+/* The tag that a CPU's lane serves; 0: it is closed. *@nr: objects. Racy. */
+uint32_t pcpu_lane_look(struct pcpu_array *a, unsigned int cpu, unsigned int lane,
+			size_t *nr);
+/*
+ * This CPU's lane for @tag serves another one: true if that one was not used since
+ * PCPU_LANE_PATIENCE calls. In a section.
+ */
+#define PCPU_LANE_PATIENCE 64u
+bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag);
+/*
+ * Close a CPU's lane if it serves @tag, and take out what it holds; @objs has
+ * room for its capacity. False: the system refuses, it stays as it is.
+ */
+bool pcpu_lane_steal(struct pcpu_array *a, unsigned int cpu, uint32_t tag,
+		     void **objs, size_t *nr);
+/* Objects of a lane that serves @tag, for statistics: some may be gone. */
+size_t pcpu_lane_peek(struct pcpu_array *a, unsigned int cpu, uint32_t tag,
+		      size_t nr, void **objs);
+/* This CPU, if its area can be used; -1. In a section. */
+int pcpu_here(void);
+/* Memory of a CPU's area that no cache owns: its offset; 0: no room. Zeroed. */
+uint32_t pcpu_raw_take(size_t size);
+static inline void *pcpu_raw(uint32_t offset, unsigned int cpu)
+{
+	return pcpu_slot(offset, cpu);
+}
 
 /* drain.c */
 

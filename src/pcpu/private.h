@@ -37,6 +37,39 @@ unsigned int cpu_node(unsigned int cpu);
 void pcpu_enter(struct pcpu_array *a, struct pcpu_here *here);
 void pcpu_leave(struct pcpu_here *here);
 
+/* @obj is on top of this CPU's slot at @offset. */
+bool slot_top_is(uint32_t offset, uint32_t capacity, const void *obj);
+/*
+ * Lock mode: the slot at @offset of this CPU, whose cache's slot is at @owner, with
+ * the array lock held; NULL if it isn't to be had, or the slot is closed.
+ */
+struct pcpu_slot *slot_lock(uint32_t owner, uint32_t offset);
+void slot_unlock(uint32_t owner, const struct pcpu_slot *slot, uint32_t offset);
+
+/* drain.c */
+
+/* The lock of @sc, the figures of the slot's cache on @cpu, is held. */
+bool slot_close(struct pcpu_slot *slot, struct slab_cpu *sc, unsigned int cpu);
+/* False: the system refuses; it stays closed. */
+bool slot_reopen(struct pcpu_slot *slot, unsigned int cpu, uint64_t bounds);
+/* Take out all that a closed slot holds, oldest first. Its CPU's lock is held. */
+size_t slot_empty(struct pcpu_slot *slot, void **objs);
+size_t slot_peek(struct pcpu_slot *slot, size_t nr, void **objs);
+static inline bool slot_is_open(const struct pcpu_slot *slot)
+{
+	uint64_t bounds = load_relaxed(&slot->bounds);
+
+	return bounds && bounds != SLOT_CLOSED;
+}
+
+/* area.c: lanes that are never opened, for caches that have none. */
+extern hidden uint32_t lanes_closed;
+
+static inline uint32_t lane_offset(const struct pcpu_array *a, unsigned int lane)
+{
+	return a->lane_slot + lane * PCPU_LANE_SIZE;
+}
+
 /* depot.c */
 size_t depot_get(struct pcpu_array *a, unsigned int node, size_t nr, void **objs);
 /* Takes from the end of @objs; returns how many. */

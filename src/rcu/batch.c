@@ -38,7 +38,8 @@ static void free_mixed(size_t nr, void **objs)
 
 		found = 1;
 		if (entry & ENTRY_OFFSET)
-			found = cache_gather(nr, objs, entry & ENTRY_OFFSET);
+			found = cache_gather(nr, objs, ENTRY_OFFSET,
+					     entry & ENTRY_OFFSET);
 		if (entry & ENTRY_SLAB)
 			free_same(found, objs);
 		else

@@ -47,4 +47,6 @@ void rcu_set_hooks(void)
 	slab_retire_hook = retire_slabs;
 	cache_rcu_barrier = kvfree_rcu_barrier_on_cache;
 	cache_pressure_hook = rcu_pressure;
+	memcg_pressure_hook = rcu_pressure;
+	memcg_pending_hook = rcu_pending_bytes;
 }

@@ -26,6 +26,13 @@ struct give {
 	struct give_group groups[GIVE_GROUPS];
 };
 
+bool slab_is_object(const struct slab *slab, const void *obj)
+{
+	unsigned int index;
+
+	return slab_index(slab, obj, &index);
+}
+
 struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index)
 {
 	struct slab *slab;

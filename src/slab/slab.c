@@ -55,12 +55,13 @@ struct slab *slab_new(const struct slab_req *req)
 	slab->carved = 0;
 	slab->on_list = false;
 	slab->dirty = !zeroed;
+	store_relaxed(&slab->tags, NULL);
 	if (slab->page.order > CHUNK_ORDER)
 		page_map_set((struct page *)slab, 1,
-			     pool->slot | ENTRY_SLAB | ENTRY_ORDER_BIG);
+			     pool->slot | ENTRY_SLAB | ENTRY_FAST | ENTRY_ORDER_BIG);
 	else
 		page_map_set((struct page *)slab, pages,
-			     pool->slot | ENTRY_SLAB | slab->page.order);
+			     pool->slot | ENTRY_SLAB | ENTRY_FAST | slab->page.order);
 	add_relaxed(&n->nr_slabs, 1);
 	add_relaxed(&n->nr_objs, slab->nr_objs);
 	stat_inc(req->cpu, STAT_alloc_slab);
@@ -78,6 +79,7 @@ static void slab_destroy(struct slab_pool *pool, struct slab_cpu *cpu,
 	stat_inc(cpu, STAT_free_slab);
 	sub_relaxed(&n->nr_objs, slab->nr_objs);
 	page_map_set((struct page *)slab, big ? 1 : slab->page.nr_pages, 0);
+	slab_tags_free(slab);
 	/* A racing slab_reap() must not take it for one of ours. */
 	store_relaxed(&slab->pool, NULL);
 	arena_give((struct page *)slab);

@@ -26,6 +26,9 @@ enum slab_stat {
 
 #define SLAB_MAX_OBJS	32767u
 
+/* A table of numbers, one per object, for memcg/; see slab_tag(). */
+typedef _Atomic(uint32_t) *slab_tags_t;
+
 /**
  * struct slab - a run of pages cut into equal objects; overlays struct page
  *
@@ -58,7 +61,8 @@ struct slab {
 	 * good ones if it was the same pool's.
 	 */
 	bool dirty;
-	uint64_t spare[1];
+	/* Of its objects, or NULL; set once, by compare-and-swap. */
+	_Atomic(slab_tags_t) tags;
 };
 _Static_assert(sizeof(struct slab) == sizeof(struct page), "overlay");
 
@@ -214,6 +218,8 @@ size_t slab_take(const struct slab_req *req, size_t nr, size_t min, void **objs)
 void slab_give(struct slab_cpu *cpu, bool locked, struct slab_pool *pool,
 	       size_t nr, void **objs);
 
+/* @obj, in @slab, is where an object starts. */
+bool slab_is_object(const struct slab *slab, const void *obj);
 /* The slab of @obj and its place there; fatal if it isn't an object's start. */
 struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
 
@@ -226,6 +232,16 @@ struct slab *slab_locate(const void *obj, uint32_t entry, unsigned int *index);
 extern hidden bool (*slab_retire_hook)(struct slab *chain);
 /* In a section. The pool of a slab may be gone when the slab is. */
 void slab_destroy_retired(struct slab *chain);
+
+/* tags.c */
+
+/*
+ * Make the table of a slab, if it has none; all 0. From then on the page map
+ * sends who frees its objects the slow way, where tags are looked at. The caller
+ * has an object of the slab. In a section. False: no memory.
+ */
+bool slab_tags_make(struct slab *slab);
+void slab_tags_free(struct slab *slab);
 
 /* The object of the slab that @addr points into. */
 void *slab_object_around(const struct slab *slab, const void *addr);
@@ -365,6 +381,44 @@ static inline struct slab_pool *slab_pool_of(const struct slab *slab)
 static inline char *slab_base(const struct slab *slab)
 {
 	return page_address((const struct page *)slab);
+}
+
+/*
+ * Exact for the start of objects; for other addresses in the slab some place in
+ * the table (slab_tags_make() made room).
+ */
+static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab *slab,
+						   const struct slab_pool *pool,
+						   slab_tags_t tags,
+						   const void *obj)
+{
+	uint32_t offset = (uint32_t)((uintptr_t)obj - (uintptr_t)slab_base(slab) -
+				     pool->red_left);
+
+	return &tags[offset * pool->reciprocal >> 32];
+}
+
+/*
+ * The tag of an object in use, or that the caller took out of a lane: nobody
+ * else writes it. 0 where there is no table. Of a debugged pool: only if it is
+ * the start of an object for sure, since red zones lie before the first.
+ */
+static always_inline uint32_t slab_tag(const struct slab *slab,
+				       const struct slab_pool *pool,
+				       const void *obj)
+{
+	/* Acquire: pairs with the exchange in slab_tags_make(). */
+	slab_tags_t tags = load_acquire(&slab->tags);
+
+	return tags ? load_relaxed(slab_tag_at(slab, pool, tags, obj)) : 0;
+}
+
+/* There is a table. */
+static inline void slab_tag_set(const struct slab *slab, const void *obj,
+				uint32_t tag)
+{
+	store_relaxed(slab_tag_at(slab, slab_pool_of(slab),
+				  load_acquire(&slab->tags), obj), tag);
 }
 
 #endif /* SLAB_SLAB_H */

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache/account.c - objects that are charged to a group
+ *
+ * Of caches with SLAB_ACCOUNT, objects come from the CPU's lane of the active
+ * group, and go back to the lane of their own group: charged all the time, so
+ * nothing is counted. Where there is no such lane, and for other caches, an object
+ * is allocated first and charged then, as in the kernel; if that fails it is
+ * freed again. An object whose slab can't have a table of tags stays uncharged.
+ *
+ * Kernel source of the behaviour: mm/slub.c, memcg_slab_post_alloc_hook();
+ * mm/memcontrol.c.
+ */
+#include "cache.h"
+
+/* Objects that are freed together. */
+#define RUN_MAX		64u
+
+static bool is_accounted(const struct kmem_cache *s, gfp_t flags)
+{
+	return (s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT);
+}
+
+/* The tag to charge to; what a removed group gets its ancestor pays. */
+static uint32_t active_tag(void)
+{
+	uint32_t tag = memcg_active.tag, live;
+
+	if (!tag)
+		return 0;
+	live = memcg_live_tag(tag);
+	if (unlikely(live != tag))
+		memcg_set_active_tag(live);
+	return live;
+}
+
+/* Make this cache's free paths look at tags, then the table. In a section. */
+static bool make_tags(struct kmem_cache *s, struct slab *slab)
+{
+	/* Before any object is charged: who frees one sees it. */
+	if (unlikely(!load_relaxed(&s->memcg.tagged)))
+		store_relaxed(&s->memcg.tagged, true);
+	return slab_tags_make(slab);
+}
+
+static struct slab *slab_around(const void *obj)
+{
+	return slab_of(obj, page_entry(obj));
+}
+
+/*
+ * Tag objects that @m was charged for, all of them on one node; those that can't
+ * be tagged are moved to the end, and uncharged. They may be fresh. Returns how
+ * many are tagged. In a section.
+ */
+static size_t tag_all(struct kmem_cache *s, const struct memcg_move *m,
+		      size_t nr, void **objs)
+{
+	struct memcg_move rest = *m;
+	size_t i = 0;
+
+	while (i < nr) {
+		char *obj = (char *)((uintptr_t)objs[i] & ~OBJ_FRESH);
+		struct slab *slab = slab_around(obj);
+		void *last;
+
+		if (likely(make_tags(s, slab))) {
+			slab_tag_set(slab, obj, m->tag);
+			if (slab->page.node != m->node)
+				memcg_move_node(m, slab->page.node,
+						s->memcg.charge);
+			i++;
+			continue;
+		}
+		last = objs[--nr];
+		objs[nr] = objs[i];
+		objs[i] = last;
+	}
+	if (nr < m->nr) {
+		rest.nr = m->nr - (uint32_t)nr;
+		rest.bytes = (uint64_t)rest.nr * s->memcg.charge;
+		memcg_uncharge(&rest);
+	}
+	return nr;
+}
+
+/* As if all lay on the node of the first; tag_all() puts that right. */
+static struct memcg_move move_of(const struct kmem_cache *s, uint32_t tag,
+				 size_t nr, void **objs)
+{
+	return (struct memcg_move) {
+		.tag = tag, .nr = (uint32_t)nr, .kind = s->memcg.kind,
+		.bytes = (uint64_t)nr * s->memcg.charge,
+		.node = slab_around(objs[0])->page.node,
+	};
+}
+
+/* This CPU's lane serves another group: take it over, if that one is idle. */
+static bool take_over(struct kmem_cache *s, uint32_t tag)
+{
+	int cpu = pcpu_here();
+	uint32_t other;
+	size_t nr;
+
+	if (likely(!pcpu_lane_is_idle(&s->array, tag)) || cpu < 0)
+		return false;
+	other = pcpu_lane_look(&s->array, (unsigned int)cpu, tag % PCPU_LANES, &nr);
+	return other && memcg_close_lane(&s->memcg, (unsigned int)cpu, other) &&
+	       pcpu_lane_open(&s->array, tag) == PCPU_LANE_OPEN;
+}
+
+/* Whether a lane of @tag is open here now. In a section. */
+static bool open_lane(struct kmem_cache *s, uint32_t tag)
+{
+	enum pcpu_lane lane;
+	int cpu = -1;
+
+	if (!s->array.lane_slot || !memcg_may_stock(tag))
+		return false;
+	lane = pcpu_lane_open(&s->array, tag);
+	if (lane == PCPU_LANE_NONE ||
+	    (lane == PCPU_LANE_OTHER && !take_over(s, tag)))
+		return false;
+	/* Again (O18): the group may be strict since, and was drained before. */
+	if (likely(memcg_may_stock(tag)))
+		return true;
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
+		memcg_close_lane(&s->memcg, (unsigned int)cpu, tag);
+	return false;
+}
+
+/* Half a lane's objects; how many. In a section. */
+static size_t take_some(struct kmem_cache *s, gfp_t flags, void **objs)
+{
+	struct pcpu_order order = {
+		.flags = flags, .node = NUMA_NO_NODE, .min = 1,
+		.nr = max(s->array.lane_capacity / 2, 1u),
+	};
+	size_t got = pcpu_pop(&s->array, order.nr, objs, false);
+
+	return got ? got : pcpu_take(&s->array, &order, objs);
+}
+
+/* Charge and tag objects; how many, from the first on, are. In a section. */
+static size_t charge_some(struct kmem_cache *s, uint32_t tag, size_t nr,
+			  void **objs)
+{
+	struct memcg_move m;
+
+	if (!nr)
+		return 0;
+	m = move_of(s, tag, nr, objs);
+	if (!memcg_try_charge(&m, NULL))
+		return 0;
+	if (m.tag == tag)
+		return tag_all(s, &m, nr, objs);
+	/* The group was removed just now. */
+	if (m.tag)
+		memcg_uncharge(&m);
+	return 0;
+}
+
+/* What the lane had no room for: it may be another CPU's now. */
+static void give_tagged(struct kmem_cache *s, uint32_t tag, size_t nr, void **objs)
+{
+	nr -= pcpu_lane_push(&s->array, tag, nr, objs, false);
+	/* A section could be entered a moment ago, so it can be now. */
+	if (nr && section_enter()) {
+		memcg_release(&s->memcg, tag, nr, objs);
+		pcpu_give(&s->array, nr, objs);
+		section_leave();
+	}
+}
+
+/* Fill the lane, and one for the caller; NULL: another way has to be gone. */
+static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
+{
+	void *objs[PCPU_BATCH_MAX];
+	size_t got = 0, nr = 0;
+
+	if (!section_enter())
+		return NULL;
+	cache_run_deferred();
+	if (open_lane(s, tag)) {
+		got = take_some(s, flags, objs);
+		nr = charge_some(s, tag, got, objs);
+	}
+	if (nr)
+		stat_inc(pcpu_count(&s->array), STAT_alloc_slowpath);
+	section_leave();
+	cache_construct(s, got, objs);
+	if (nr < got)
+		cache_give_surplus(s, got - nr, objs + nr);
+	if (!nr)
+		return NULL;
+	cache_reverse(nr, objs);
+	give_tagged(s, tag, nr - 1, objs);
+	/* What is in the lane goes back if it is above memory.high. */
+	memcg_check_high(tag, flags);
+	return objs[nr - 1];
+}
+
+/* Charge objects to the active group. False: nothing changed. */
+static bool charge_objects(struct kmem_cache *s, gfp_t flags, size_t nr,
+			   void **objs)
+{
+	uint32_t tag = active_tag();
+	struct memcg_move m;
+
+	/* A handler inside a section has them from the reserve. */
+	if (!tag || section_inside())
+		return true;
+	m = move_of(s, tag, nr, objs);
+	if (!memcg_charge(&m, flags))
+		return false;
+	if (m.tag && section_enter()) {
+		tag_all(s, &m, nr, objs);
+		section_leave();
+	}
+	return true;
+}
+
+noinline_cold void *cache_charge_new(struct kmem_cache *s, gfp_t flags, void *obj)
+{
+	if (!obj || !memcg_active.tag || reserve_owns(obj) ||
+	    charge_objects(s, flags, 1, &obj))
+		return obj;
+	kmem_cache_free(s, obj);
+	return NULL;
+}
+
+noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node)
+{
+	void *obj = cache_alloc_plain(s, flags, node);
+
+	return unlikely(is_accounted(s, flags)) ? cache_charge_new(s, flags, obj)
+						: obj;
+}
+
+/* Some of them come from the lane, the others are charged together. */
+int cache_alloc_bulk_accounted(struct kmem_cache *s, gfp_t flags, size_t nr,
+			       void **p)
+{
+	uint32_t tag = active_tag();
+	size_t got = 0, i;
+
+	if (tag && nr)
+		got = pcpu_lane_pop(&s->array, tag, nr, p, true);
+	if (got < nr) {
+		if (!cache_alloc_bulk_plain(s, flags & ~__GFP_ZERO, nr - got,
+					    p + got))
+			goto fail;
+		if (tag && !charge_objects(s, flags, nr - got, p + got)) {
+			kmem_cache_free_bulk(s, nr - got, p + got);
+			goto fail;
+		}
+	}
+	for (i = 0; i < nr && (flags & __GFP_ZERO); i++)
+		cache_zero(s, p[i]);
+	return (int)nr;
+
+fail:
+	kmem_cache_free_bulk(s, got, p);
+	return 0;
+}
+
+static noinline_cold void *alloc_charged_slow(struct kmem_cache *s, gfp_t flags)
+{
+	uint32_t tag = active_tag();
+	void *obj = NULL;
+
+	if (tag && hot.lock_cpus && !pcpu_lane_pop(&s->array, tag, 1, &obj, true))
+		obj = NULL;
+	if (tag && !obj && s->array.lane_slot)
+		obj = refill_lane(s, flags, tag);
+	if (!obj) {
+		obj = slot_pop(s->origin);
+		if (!obj)
+			obj = cache_alloc_plain(s, flags & ~__GFP_ZERO,
+						NUMA_NO_NODE);
+		obj = cache_charge_new(s, flags, obj);
+	}
+	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
+}
+
+void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags)
+{
+	uint32_t tag = memcg_active.tag;
+	void *obj;
+
+	obj = tag ? slot_pop_tagged(s->array.lane_origin + memcg_active.lane, tag)
+		  : slot_pop(s->origin);
+	if (unlikely(!obj))
+		return alloc_charged_slow(s, flags);
+	if (unlikely(flags & __GFP_ZERO))
+		return cache_zero(s, obj);
+	return obj;
+}
+
+/* In a section: into the lane of its group, which is made room in or opened. */
+static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
+{
+	void *objs[PCPU_BATCH_MAX];
+	size_t nr;
+
+	if (!open_lane(s, tag))
+		return false;
+	if (pcpu_lane_push(&s->array, tag, 1, &obj, true))
+		return true;
+	nr = pcpu_lane_pop(&s->array, tag, max(s->array.lane_capacity / 2, 1u),
+			   objs, false);
+	memcg_release(&s->memcg, tag, nr, objs);
+	if (nr)
+		pcpu_give(&s->array, nr, objs);
+	return pcpu_lane_push(&s->array, tag, 1, &obj, true);
+}
+
+/* The tag of an object that is being freed, of a cache with tables. */
+static uint32_t tag_of(struct kmem_cache *s, const struct slab *slab,
+		       const void *obj)
+{
+	/* What is wrong with others is reported when they are freed. */
+	if (unlikely(slab_is_debugged(&s->pool)) && !slab_is_object(slab, obj))
+		return 0;
+	return slab_tag(slab, &s->pool, obj);
+}
+
+static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
+					   uint32_t entry, uint32_t tag)
+{
+	cache_check_object(s, obj, entry);
+	if (pcpu_lane_top_is(&s->array, tag, obj))
+		report_fatal("cache %s: free of %p: Object already free",
+			     s->name, obj);
+	if (hot.lock_cpus && pcpu_lane_push(&s->array, tag, 1, &obj, true))
+		return;
+	if (!section_enter()) {
+		/* With its tag: cache_run_deferred() looks. */
+		cache_free_deferred(obj);
+		return;
+	}
+	cache_run_deferred();
+	if (free_to_lane(s, tag, obj)) {
+		section_leave();
+		return;
+	}
+	memcg_release(&s->memcg, tag, 1, &obj);
+	section_leave();
+	/* Now it is as any other. */
+	if (!slot_push(s->origin, obj))
+		cache_free_slow(s, obj);
+}
+
+/*
+ * Objects go where the active group's would go, and only then is looked whether
+ * that is their group: so the push doesn't wait for the table.
+ */
+static always_inline bool push_tagged(uintptr_t array, uintptr_t lanes, void *obj,
+				      uint32_t tag)
+{
+	uint32_t lane = memcg_active.lane;
+
+	if (unlikely(tag != memcg_active.tag))
+		lane = pcpu_lane_at(tag);
+	return tag ? slot_push_tagged(lanes + lane, obj, tag)
+		   : slot_push(array, obj);
+}
+
+static noinline_cold void free_other_slow(struct kmem_cache *s, void *obj,
+					  uint32_t entry)
+{
+	struct slab *slab;
+	uint32_t tag = 0;
+
+	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
+		slab = slab_of(obj, entry);
+		if (!s)
+			s = cache_of_pool(slab_pool_of(slab));
+		if (slab_pool_of(slab) == &s->pool)
+			tag = tag_of(s, slab, obj);
+	}
+	if (tag)
+		free_tagged_slow(s, obj, entry, tag);
+	else
+		cache_free_slow(s, obj);
+}
+
+void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry)
+{
+	uint32_t kind = ENTRY_OFFSET | ENTRY_FAST | ENTRY_SLAB;
+
+	if (likely((entry & kind) == (s->array.slot | ENTRY_SLAB) &&
+		   !slab_is_debugged(&s->pool) &&
+		   push_tagged(s->origin, s->array.lane_origin, obj,
+			       slab_tag(slab_of(obj, entry), &s->pool, obj))))
+		return;
+	free_other_slow(s, obj, entry);
+}
+
+/* The slot's offset leads to its lanes, without a look at slab or cache. */
+void cache_kfree_other(void *obj, uint32_t entry)
+{
+	uint32_t slot = entry & ENTRY_OFFSET;
+	struct slab_pool *pool;
+	struct slab *slab;
+
+	if (unlikely((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB || !slot))
+		goto slow;
+	slab = slab_of(obj, entry);
+	pool = slab_pool_of(slab);
+	if (likely(!slab_is_debugged(pool) &&
+		   push_tagged(hot.seq_base + slot, pcpu_lane_origin(slot), obj,
+			       slab_tag(slab, pool, obj))))
+		return;
+slow:
+	free_other_slow(NULL, obj, entry);
+}
+
+/* How many objects, from the first on, are of one cache and carry one tag. */
+static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag)
+{
+	size_t i;
+
+	for (i = 0; i < nr && i < RUN_MAX; i++) {
+		uint32_t entry = page_entry(p[i]), t;
+		struct kmem_cache *own;
+		struct slab *slab;
+
+		if ((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB)
+			break;
+		slab = slab_of(p[i], entry);
+		own = cache_of_pool(slab_pool_of(slab));
+		t = tag_of(own, slab, p[i]);
+		if (i && (own != *s || t != *tag))
+			break;
+		*s = own;
+		*tag = t;
+	}
+	return i;
+}
+
+void cache_untag(struct kmem_cache *s, void *obj)
+{
+	uint32_t tag = tag_of(s, slab_around(obj), obj);
+
+	if (tag)
+		memcg_release(&s->memcg, tag, 1, &obj);
+}
+
+/* The lane had no room for these. */
+static bool free_run_slow(struct kmem_cache *s, uint32_t tag, size_t nr, void **p)
+{
+	if (!section_enter())
+		return false;
+	cache_run_deferred();
+	if (open_lane(s, tag))
+		nr -= pcpu_lane_push(&s->array, tag, nr, p, true);
+	if (nr) {
+		memcg_release(&s->memcg, tag, nr, p);
+		stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+		pcpu_give(&s->array, nr, p);
+	}
+	section_leave();
+	return true;
+}
+
+size_t cache_free_run(size_t nr, void **p)
+{
+	struct kmem_cache *s = NULL;
+	uint32_t tag = 0;
+	size_t put, i;
+
+	nr = find_run(nr, p, &s, &tag);
+	if (nr < 2 || !tag || slab_is_debugged(&s->pool)) {
+		kfree(p[0]);
+		return 1;
+	}
+	put = pcpu_lane_push(&s->array, tag, nr, p, true);
+	if (put == nr || free_run_slow(s, tag, nr - put, p))
+		return nr;
+	for (i = 0; i < nr - put; i++)
+		kfree(p[i]);
+	return nr;
+}
+
+bool cache_charge_block(void *p, gfp_t flags)
+{
+	struct memcg_move m = {
+		.tag = active_tag(), .nr = 1, .kind = MEMCG_LARGE,
+		.bytes = block_size(p) + MEMCG_OBJECT_EXTRA,
+		.node = block_node(p),
+	};
+
+	if (!m.tag || section_inside())
+		return true;
+	if (!memcg_charge(&m, flags))
+		return false;
+	block_set_tag(p, m.tag);
+	return true;
+}
+
+/* A block grows, or shrinks, by whole pages. */
+static struct memcg_move move_of_block(const void *p, uint64_t bytes)
+{
+	return (struct memcg_move) {
+		.tag = block_tag(p), .kind = MEMCG_LARGE, .bytes = bytes,
+		.node = block_node(p),
+	};
+}
+
+bool cache_charge_growth(const void *p, uint64_t bytes, gfp_t flags)
+{
+	struct memcg_move m = move_of_block(p, bytes);
+
+	return !m.tag || !bytes || memcg_charge(&m, flags);
+}
+
+void cache_uncharge_block(const void *p, uint64_t bytes, bool whole)
+{
+	struct memcg_move m = move_of_block(p, bytes);
+
+	m.nr = whole;
+	if (whole)
+		m.bytes += MEMCG_OBJECT_EXTRA;
+	if (m.tag && m.bytes)
+		memcg_uncharge(&m);
+}
+
+bool kmem_cache_charge(void *obj, gfp_t flags)
+{
+	uint32_t entry = page_entry(obj);
+	struct kmem_cache *s;
+	struct slab *slab;
+
+	if (!memcg_active.tag || ZERO_OR_NULL_PTR(obj) || reserve_owns(obj))
+		return true;
+	if (!(entry & ENTRY_SLAB))
+		return !block_check(obj) || block_tag(obj) ||
+		       cache_charge_block(obj, flags);
+	slab = slab_of(obj, entry);
+	s = cache_of_pool(slab_pool_of(slab));
+	/* As in the kernel: plain kmalloc() memory is not charged afterwards. */
+	if ((s->flags & SLAB_KMALLOC) && !(s->flags & SLAB_ACCOUNT))
+		return true;
+	if (!slab_is_object(slab, obj)) {
+		report("kmem_cache_charge(%p): not the start of an object of %s",
+		       obj, s->name);
+		return true;
+	}
+	return tag_of(s, slab, obj) || charge_objects(s, flags, 1, &obj);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memcg/drain.c - what is charged ahead in lanes: emptied, or counted
+ *
+ * Ordering (O18): who makes a group strict, or removes it, stores that, then looks
+ * for its lanes. Who opens a lane looks afterwards whether the group may have one
+ * and else closes it again. Fences on both sides: one of them sees the other.
+ */
+#include "private.h"
+
+/* Objects in a lane, at most. */
+#define LANE_OBJS	64u
+
+/* Caches that have lanes. The lock is held while all are emptied; rank: lanes. */
+static struct lock list_lock = LOCK_INIT(RANK_LANES);
+static struct list_head lane_caches = { &lane_caches, &lane_caches };
+
+void memcg_cache_init(struct memcg_cache *c, struct pcpu_array *array,
+		      slab_flags_t flags)
+{
+	c->array = array;
+	c->charge = array->pool->stride + MEMCG_OBJECT_EXTRA;
+	c->kind = flags & SLAB_RECLAIM_ACCOUNT ? MEMCG_RECLAIMABLE
+					       : MEMCG_UNRECLAIMABLE;
+	list_init(&c->link);
+	if (!array->lane_slot)
+		return;
+	lock_take(&list_lock);
+	list_add_tail(&c->link, &lane_caches);
+	lock_drop(&list_lock);
+}
+
+void memcg_cache_fini(struct memcg_cache *c)
+{
+	if (!c->array->lane_slot)
+		return;
+	lock_take(&list_lock);
+	list_del(&c->link);
+	lock_drop(&list_lock);
+}
+
+static struct slab *slab_around(const void *obj)
+{
+	return slab_of(obj, page_entry(obj));
+}
+
+void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs)
+{
+	struct memcg_move m = { .tag = tag, .kind = c->kind };
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		struct slab *slab = slab_around(objs[i]);
+
+		slab_tag_set(slab, objs[i], 0);
+		if (m.nr && m.node != slab->page.node) {
+			memcg_uncharge(&m);
+			m.nr = 0;
+			m.bytes = 0;
+		}
+		m.node = slab->page.node;
+		m.nr++;
+		m.bytes += c->charge;
+	}
+	if (m.nr)
+		memcg_uncharge(&m);
+}
+
+bool memcg_close_lane(struct memcg_cache *c, unsigned int cpu, uint32_t tag)
+{
+	void *objs[LANE_OBJS];
+	size_t nr;
+
+	if (!pcpu_lane_steal(c->array, cpu, tag, objs, &nr))
+		return false;
+	memcg_release(c, tag, nr, objs);
+	if (nr)
+		pcpu_give(c->array, nr, objs);
+	return true;
+}
+
+static bool lane_is_below(uint32_t tag, const struct mem_cgroup *top)
+{
+	struct obj_cgroup *objcg;
+	uint32_t domain;
+	bool below;
+
+	if (!tag)
+		return false;
+	if (!top || is_root(top))
+		return true;
+	objcg = objcg_of(tag);
+	if (load_relaxed(&objcg->domain) != top->domain)
+		return false;
+	domain = objcg_lock(objcg);
+	below = is_below(objcg->memcg, top);
+	domain_unlock(domain);
+	return below;
+}
+
+/* What is looked for in lanes. */
+struct search {
+	const struct mem_cgroup *top;	/* NULL: all */
+	uint32_t tag;			/* not 0: this one */
+	bool (*fn)(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
+		   struct search *search);
+	int64_t *stat;
+	uint64_t bytes;
+};
+
+static bool search_cache(struct memcg_cache *c, struct search *search)
+{
+	bool ok = true;
+	unsigned int i;
+	uint32_t tag;
+	int cpu = -1;
+	size_t nr;
+
+	if (!c->array->lane_slot)
+		return true;
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
+		for (i = 0; i < PCPU_LANES; i++) {
+			tag = pcpu_lane_look(c->array, (unsigned int)cpu, i, &nr);
+			if (search->tag ? tag == search->tag
+					: lane_is_below(tag, search->top))
+				ok &= search->fn(c, (unsigned int)cpu, tag, search);
+		}
+	}
+	return ok;
+}
+
+static void search_all(struct search *search)
+{
+	struct list_head *pos;
+
+	lock_take(&list_lock);
+	list_for_each(pos, &lane_caches)
+		search_cache(list_entry(pos, struct memcg_cache, link), search);
+	lock_drop(&list_lock);
+}
+
+static bool close_found(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
+			struct search *search)
+{
+	(void)search;
+	return memcg_close_lane(c, cpu, tag);
+}
+
+bool memcg_drain_cache(struct memcg_cache *c)
+{
+	struct search search = { .fn = close_found };
+
+	return search_cache(c, &search);
+}
+
+void memcg_drain(struct mem_cgroup *top)
+{
+	struct search search = { .top = top, .fn = close_found };
+
+	atomic_thread_fence(memory_order_seq_cst);
+	search_all(&search);
+	stock_drain(top);
+}
+
+void memcg_drain_objcg(struct obj_cgroup *objcg)
+{
+	struct search search = { .tag = objcg->tag, .fn = close_found };
+
+	atomic_thread_fence(memory_order_seq_cst);
+	search_all(&search);
+	stock_drain_objcg(objcg);
+}
+
+static bool count_found(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
+			struct search *search)
+{
+	void *objs[LANE_OBJS];
+	size_t i, nr = pcpu_lane_peek(c->array, cpu, tag, LANE_OBJS, objs);
+
+	search->bytes += nr * c->charge;
+	for (i = 0; i < nr && search->stat; i++) {
+		unsigned int node = slab_around(objs[i])->page.node;
+
+		search->stat[node * NR_MEMCG_KINDS + c->kind] -= c->charge;
+	}
+	return true;
+}
+
+uint64_t lanes_peek(struct mem_cgroup *top, int64_t *stat)
+{
+	struct search search = { .top = top, .fn = count_found, .stat = stat };
+
+	search_all(&search);
+	return search.bytes;
+}

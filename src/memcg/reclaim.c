@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memcg/reclaim.c - at the limits
+ *
+ * A refusal is decided with the group strict (G4): everything that is charged
+ * ahead in its subtree has gone back then and no more can be, so a request fails
+ * only if its bytes and those in use are more than the limit.
+ *
+ * Kernel source of the behaviour: mm/memcontrol.c, try_charge_memcg(),
+ * reclaim_high(), memory_max_write().
+ */
+#include "private.h"
+
+#include <errno.h>
+
+/* The kernel's MAX_RECLAIM_RETRIES: rounds that made progress. */
+#define MAX_ROUNDS	16u
+/* Shrinkers are asked for a quarter, half, all of what they have. */
+#define FIRST_PRIORITY	2u
+/* Waits for a grace period that would free something. */
+#define RCU_ROUNDS	2u
+#define RCU_WAIT_MS	2u
+#define HIGH_SLEEP_MS	10u
+
+hidden void (*memcg_pressure_hook)(void);
+hidden uint64_t (*memcg_pending_hook)(void);
+
+/* Groups that have a high limit. */
+static _Atomic(uint32_t) nr_high;
+/* This thread is in a high callback. */
+static __thread bool in_callback;
+
+/* What a reclaim has tried. */
+struct reclaim {
+	struct mem_cgroup *memcg;
+	gfp_t gfp;
+	unsigned int rounds, priority, rcu_rounds;
+};
+
+void group_event(struct mem_cgroup *memcg, enum memcg_event event)
+{
+	add_relaxed(&memcg->events_local[event], 1);
+	for (; !is_root(memcg); memcg = memcg->parent)
+		add_relaxed(&memcg->events[event], 1);
+}
+
+static bool wait_for_rcu(struct reclaim *r)
+{
+	uint64_t pending = 0;
+
+	if (r->rcu_rounds >= RCU_ROUNDS || !memcg_pending_hook ||
+	    !section_enter())
+		return false;
+	pending = memcg_pending_hook();
+	if (pending)
+		memcg_pressure_hook();
+	section_leave();
+	if (!pending)
+		return false;
+	r->rcu_rounds++;
+	os_sleep_ms(RCU_WAIT_MS);
+	return true;
+}
+
+/* True: something may have been freed, try again. */
+static bool reclaim_round(struct reclaim *r)
+{
+	unsigned int most = r->gfp & __GFP_NORETRY ? 1 : MAX_ROUNDS;
+
+	if (r->rounds++ >= most)
+		return false;
+	for (;;) {
+		if (shrinkers_run(r->gfp, r->memcg, r->priority))
+			return true;
+		if (!r->priority)
+			break;
+		r->priority--;
+	}
+	return wait_for_rcu(r);
+}
+
+static void press(struct mem_cgroup *memcg, int change)
+{
+	bool was;
+
+	domain_lock(memcg->domain);
+	was = group_is_strict_locked(memcg);
+	memcg->pressed += (unsigned int)change;
+	strict_update_locked(memcg, was);
+	domain_unlock(memcg->domain);
+}
+
+/* @full was seen to have no room: try again when all that is ahead is back. */
+static bool charge_pressed(struct memcg_move *m, struct mem_cgroup **full)
+{
+	struct mem_cgroup *memcg = *full;
+	bool ok;
+
+	if (!section_enter())
+		return false;
+	*full = NULL;
+	press(memcg, 1);
+	memcg_drain(memcg);
+	ok = memcg_try_charge(m, full);
+	press(memcg, -1);
+	section_leave();
+	/* Another one may be full now. */
+	mem_cgroup_put(memcg);
+	return ok;
+}
+
+static bool try_once(struct memcg_move *m, struct mem_cgroup **full)
+{
+	bool ok;
+
+	*full = NULL;
+	if (!section_enter())
+		return false;
+	ok = memcg_try_charge(m, full);
+	section_leave();
+	return ok;
+}
+
+/* __GFP_NOFAIL: what is ahead of the groups that are over now goes back. */
+static void force(struct memcg_move *m, struct mem_cgroup *full)
+{
+	if (!section_enter())
+		return;
+	memcg_force_charge(m);
+	memcg_drain(full);
+	section_leave();
+}
+
+/* @full gets another reference's group, or NULL. */
+static bool charge_hard(struct memcg_move *m, gfp_t gfp, struct mem_cgroup **full)
+{
+	struct reclaim r = { .gfp = gfp, .priority = FIRST_PRIORITY };
+
+	if (charge_pressed(m, full))
+		return true;
+	if (*full)
+		group_event(*full, MEMCG_MAX);
+	while (*full) {
+		r.memcg = *full;
+		if (!reclaim_round(&r))
+			return false;
+		if (charge_pressed(m, full))
+			return true;
+	}
+	/* It was removed in between: its charges are its parent's. */
+	return try_once(m, full);
+}
+
+bool memcg_charge(struct memcg_move *m, gfp_t gfp)
+{
+	struct mem_cgroup *full;
+	bool ok;
+
+	if (section_inside())
+		return false;
+	ok = try_once(m, &full);
+	if (ok)
+		goto out;
+	if (gfp & __GFP_DIRECT_RECLAIM)
+		ok = charge_hard(m, gfp, &full);
+	else if (gfp & __GFP_NOFAIL)
+		ok = full && charge_pressed(m, &full);
+	if (!ok && full && !(gfp & __GFP_DIRECT_RECLAIM))
+		group_event(full, MEMCG_MAX);
+	if (!ok && (gfp & __GFP_NOFAIL)) {
+		force(m, full);
+		ok = true;
+	}
+	if (!ok && full)
+		group_event(full, MEMCG_OOM);
+	mem_cgroup_put(full);
+out:
+	if (ok)
+		memcg_check_high(m->tag, gfp);
+	return ok;
+}
+
+/* The group of a tag, with a reference; NULL: the root, or it is just going. */
+static struct mem_cgroup *group_of_tag(uint32_t tag)
+{
+	struct obj_cgroup *objcg = objcg_of(tag);
+	struct mem_cgroup *memcg;
+	uint32_t domain;
+
+	domain = objcg_lock(objcg);
+	memcg = objcg->memcg;
+	if (is_root(memcg) || !group_get_live(memcg))
+		memcg = NULL;
+	domain_unlock(domain);
+	return memcg;
+}
+
+static bool seems_high(const struct mem_cgroup *memcg)
+{
+	return load_relaxed(&memcg->usage) > load_relaxed(&memcg->high);
+}
+
+/* Bytes above memory.high, once what is ahead has gone back. */
+static uint64_t excess_of(struct mem_cgroup *memcg)
+{
+	uint64_t usage, high = load_relaxed(&memcg->high);
+
+	if (!seems_high(memcg) || !section_enter())
+		return 0;
+	memcg_drain(memcg);
+	section_leave();
+	usage = load_relaxed(&memcg->usage);
+	return usage > high ? usage - high : 0;
+}
+
+static void call_back(struct mem_cgroup *memcg)
+{
+	void (*fn)(struct mem_cgroup *memcg, void *arg);
+	void *arg;
+
+	if (in_callback || !section_enter())
+		return;
+	tree_lock();
+	fn = memcg->high_fn;
+	arg = memcg->high_arg;
+	tree_unlock();
+	section_leave();
+	if (!fn)
+		return;
+	in_callback = true;
+	fn(memcg, arg);
+	in_callback = false;
+}
+
+static void slow_down(const struct mem_cgroup *memcg, uint64_t excess)
+{
+	uint64_t eighth = load_relaxed(&memcg->high) / 8;
+	uint64_t ms = HIGH_SLEEP_MS;
+
+	if (excess < eighth)
+		ms = HIGH_SLEEP_MS * excess / eighth;
+	if (ms)
+		os_sleep_ms((unsigned int)ms);
+}
+
+/* Returns bytes that are above still. */
+static uint64_t handle_high(struct mem_cgroup *memcg, gfp_t gfp)
+{
+	struct reclaim r = {
+		.memcg = memcg, .gfp = gfp, .priority = FIRST_PRIORITY,
+	};
+
+	if (!excess_of(memcg))
+		return 0;
+	group_event(memcg, MEMCG_HIGH);
+	call_back(memcg);
+	if (gfp & __GFP_DIRECT_RECLAIM && excess_of(memcg))
+		reclaim_round(&r);
+	return excess_of(memcg);
+}
+
+void memcg_check_high(uint32_t tag, gfp_t gfp)
+{
+	struct mem_cgroup *memcg, *at;
+	uint64_t excess;
+
+	if (likely(!load_relaxed(&nr_high)) || !tag || in_callback)
+		return;
+	if (!section_enter())
+		return;
+	memcg = group_of_tag(tag);
+	section_leave();
+	for (at = memcg; at && !is_root(at); at = at->parent) {
+		excess = seems_high(at) ? handle_high(at, gfp) : 0;
+		if (excess && (gfp & __GFP_DIRECT_RECLAIM))
+			slow_down(at, excess);
+	}
+	mem_cgroup_put(memcg);
+}
+
+unsigned long memcg_shrink(gfp_t gfp)
+{
+	unsigned int priority = FIRST_PRIORITY + 1;
+	unsigned long freed = 0;
+
+	while (!freed && priority--)
+		freed = shrinkers_run(gfp, NULL, priority);
+	return freed;
+}
+
+void group_high_locked(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	bool had = load_relaxed(&memcg->high) != UINT64_MAX;
+	bool has = bytes != UINT64_MAX && !load_relaxed(&memcg->dead);
+
+	store_relaxed(&memcg->high, bytes);
+	if (had != has)
+		atomic_fetch_add(&nr_high, has ? 1u : -1u);
+}
+
+/* Reclaim while usage is above; what is ahead doesn't count. */
+static void reclaim_to(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	struct reclaim r = {
+		.memcg = memcg, .gfp = GFP_KERNEL, .priority = FIRST_PRIORITY,
+	};
+
+	do {
+		if (load_relaxed(&memcg->usage) <= bytes || !section_enter())
+			return;
+		memcg_drain(memcg);
+		section_leave();
+	} while (load_relaxed(&memcg->usage) > bytes && reclaim_round(&r));
+}
+
+void group_set_max(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	bool was;
+
+	if (!section_enter())
+		return;
+	domain_lock(memcg->domain);
+	was = group_is_strict_locked(memcg);
+	store_relaxed(&memcg->max, bytes);
+	strict_update_locked(memcg, was);
+	domain_unlock(memcg->domain);
+	section_leave();
+	reclaim_to(memcg, bytes);
+}
+
+void group_set_high(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	if (!section_enter())
+		return;
+	domain_lock(memcg->domain);
+	group_high_locked(memcg, bytes);
+	domain_unlock(memcg->domain);
+	section_leave();
+	reclaim_to(memcg, bytes);
+}
+
+int mem_cgroup_set_max(struct mem_cgroup *memcg, size_t bytes)
+{
+	if (!memcg || is_root(memcg))
+		return -EINVAL;
+	if (section_inside())
+		return -EAGAIN;
+	group_set_max(memcg, bytes);
+	return 0;
+}
+
+int mem_cgroup_set_high(struct mem_cgroup *memcg, size_t bytes)
+{
+	if (!memcg || is_root(memcg))
+		return -EINVAL;
+	if (section_inside())
+		return -EAGAIN;
+	group_set_high(memcg, bytes);
+	return 0;
+}
+
+int mem_cgroup_set_high_callback(struct mem_cgroup *memcg,
+				 void (*fn)(struct mem_cgroup *memcg, void *arg),
+				 void *arg)
+{
+	if (!memcg || is_root(memcg))
+		return -EINVAL;
+	if (!section_enter())
+		return -EAGAIN;
+	tree_lock();
+	memcg->high_fn = fn;
+	memcg->high_arg = arg;
+	tree_unlock();
+	section_leave();
+	return 0;
+}
+
+static uint64_t current_of(struct mem_cgroup *memcg)
+{
+	uint64_t bytes = 0;
+
+	if (section_enter()) {
+		bytes = group_current(memcg);
+		section_leave();
+	}
+	return bytes;
+}
+
+bool group_reclaim(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	struct reclaim r = {
+		.memcg = memcg, .gfp = GFP_KERNEL, .priority = FIRST_PRIORITY,
+	};
+	uint64_t start = current_of(memcg), now = start;
+
+	while (now > start || start - now < bytes) {
+		if (!reclaim_round(&r))
+			return false;
+		now = current_of(memcg);
+	}
+	return true;
+}
