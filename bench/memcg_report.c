@@ -126,6 +126,32 @@ static void print_group_row(FILE *f, const struct results *groups, unsigned int 
 	fputc('\n', f);
 }
 
+/* What making another group active takes, and not the same again: ns. */
+static void switch_ns(const struct results *groups, unsigned int c, struct summary *out)
+{
+	const double *other = results_rounds(groups, c, GROUPS_PLAIN_8);
+	const double *same = results_rounds(groups, c, GROUPS_PLAIN);
+	double rounds[MEASURE_MAX_ROUNDS];
+	unsigned int r;
+
+	for (r = 0; r < groups->nr_rounds; r++)
+		rounds[r] = MEMCG_BATCH * (other[r] - same[r]);
+	summarise(rounds, groups->nr_rounds, out);
+}
+
+static void print_switch(FILE *f, const struct results *groups)
+{
+	struct summary ns;
+	unsigned int c;
+
+	for (c = 0; c < NR_MEMCG_SIZES; c++) {
+		switch_ns(groups, c, &ns);
+		fprintf(f, "set_active_memcg() of another group, not the same again: %.2f ns "
+			"[%.2f .. %.2f] (plain-8 less plain, %u B)\n", ns.median, ns.low,
+			ns.high, memcg_sizes[c]);
+	}
+}
+
 static void print_batches(FILE *f, const struct memcg_results *results)
 {
 	unsigned int c;
@@ -140,6 +166,7 @@ static void print_batches(FILE *f, const struct memcg_results *results)
 		for (a = 0; a < NR_GROUP_ROWS; a++)
 			print_group_row(f, &results->groups, c, a);
 	report_hits(f, &results->groups);
+	print_switch(f, &results->groups);
 	print_published(f, "batches");
 }
 
@@ -256,10 +283,12 @@ static void json_loop(FILE *f, const struct memcg_results *results)
 
 static void json_batches(FILE *f, const struct memcg_results *results)
 {
+	struct summary ns;
 	unsigned int i;
 
-	fprintf(f, " \"batches\": {\"pairs\": %u, \"batch\": %u, ", results->params.pairs,
-		MEMCG_BATCH);
+	switch_ns(&results->groups, 0, &ns);
+	fprintf(f, " \"batches\": {\"pairs\": %u, \"batch\": %u, \"switch_ns\": %.2f, ",
+		results->params.pairs, MEMCG_BATCH, ns.median);
 	json_hits(f, &results->groups);
 	fputs(", \"rows\": [\n", f);
 	for (i = 0; i < NR_MEMCG_SIZES * NR_GROUP_ROWS; i++) {

@@ -6,7 +6,8 @@
  * AF_UNIX sockets, as fast as the server takes them. Each side allocates the
  * buffer before and frees it after the call. The accounted and the plain cache
  * take turns every few milliseconds, in the order of ABBA, on the same sockets
- * and threads: so what the machine does meanwhile hits both alike.
+ * and threads: so what the machine does meanwhile hits both alike. Of these turns the
+ * median counts, as with slices elsewhere, times their number.
  *
  * What allocating and freeing take is measured on every 64th message, the clock's
  * own cost taken off. For the self check all time is the harness's but that in
@@ -45,12 +46,19 @@ struct side {
 	int fd;
 	bool server;
 	uint64_t passed;		/* messages */
-	/* By enum memcg_sendrecv_row: */
-	uint64_t wall_ns[NR_SENDRECV_ROWS];
-	uint64_t cpu_ns[NR_SENDRECV_ROWS];
-	double *samples[NR_SENDRECV_ROWS];
-	unsigned int nr_samples[NR_SENDRECV_ROWS];
+	struct record {
+		double *wall_ns;	/* by chunk */
+		double *cpu_ns;
+		double *samples;
+		unsigned int nr_samples;
+	} records[NR_SENDRECV_ROWS];
 };
+
+/* Of each side and cache, at most. */
+static size_t nr_samples(const struct exchange *exchange)
+{
+	return exchange->job->n / SAMPLE_EVERY + exchange->chunks;
+}
 
 /* All of it: a signal of the profile may cut a call short. */
 static void send_all(int fd, const char *message)
@@ -138,6 +146,7 @@ static void run_chunk(struct side *side, enum memcg_sendrecv_row row, unsigned i
 {
 	struct exchange *exchange = side->exchange;
 	struct kmem_cache *cache = exchange->caches[row];
+	struct record *record = &side->records[row];
 	uint64_t all = exchange->job->n;
 	uint64_t nr = chunk ? all * chunk / exchange->chunks -
 			      all * (chunk - 1) / exchange->chunks : CHUNK;
@@ -149,8 +158,7 @@ static void run_chunk(struct side *side, enum memcg_sendrecv_row row, unsigned i
 	cpu = thread_ns();
 	for (i = 0; i < nr; i++) {
 		if (chunk && i % SAMPLE_EVERY == 0) {
-			side->samples[row][side->nr_samples[row]++] =
-				pass_timed(side, cache);
+			record->samples[record->nr_samples++] = pass_timed(side, cache);
 		} else {
 			void *message = take(cache);
 
@@ -160,8 +168,8 @@ static void run_chunk(struct side *side, enum memcg_sendrecv_row row, unsigned i
 	}
 	if (!chunk)
 		return;
-	side->cpu_ns[row] += thread_ns() - cpu;
-	side->wall_ns[row] += wall_ns() - wall;
+	record->cpu_ns[chunk - 1] = (double)(thread_ns() - cpu);
+	record->wall_ns[chunk - 1] = (double)(wall_ns() - wall);
 }
 
 /* On CPUs that the kernel chooses, as a client and a server are. */
@@ -241,22 +249,51 @@ static void check_charges(const struct exchange *exchange)
 	target.set_active(NULL);
 }
 
-static void add_up(struct job *job, struct side *sides, unsigned int row)
+static void records_init(struct side *side)
 {
-	double *value = job->value + row * NR_SENDRECV_VALUES;
-	unsigned int i;
+	const struct exchange *exchange = side->exchange;
+	unsigned int row;
 
-	for (i = 0; i < 2; i++)
-		value[SENDRECV_OBJECT_NS] += median_of(sides[i].samples[row],
-						       sides[i].nr_samples[row]);
-	value[SENDRECV_TOTAL_NS] = (double)sides[1].wall_ns[row];
-	value[SENDRECV_SENDTO_NS] = (double)sides[0].cpu_ns[row];
-	value[SENDRECV_RECVFROM_NS] = (double)sides[1].cpu_ns[row];
+	for (row = 0; row < NR_SENDRECV_ROWS; row++) {
+		struct record *record = &side->records[row];
+
+		record->wall_ns = worker_array(exchange->chunks, sizeof(double));
+		record->cpu_ns = worker_array(exchange->chunks, sizeof(double));
+		record->samples = worker_array(nr_samples(exchange), sizeof(double));
+	}
+}
+
+static void records_fini(struct side *side)
+{
+	const struct exchange *exchange = side->exchange;
+	unsigned int row;
+
+	for (row = 0; row < NR_SENDRECV_ROWS; row++) {
+		struct record *record = &side->records[row];
+
+		worker_array_free(record->wall_ns, exchange->chunks, sizeof(double));
+		worker_array_free(record->cpu_ns, exchange->chunks, sizeof(double));
+		worker_array_free(record->samples, nr_samples(exchange), sizeof(double));
+	}
+}
+
+static void add_up(struct side *sides, unsigned int row)
+{
+	const struct exchange *exchange = sides->exchange;
+	double *value = exchange->job->value + row * NR_SENDRECV_VALUES;
+	const struct record *client = &sides[0].records[row];
+	const struct record *server = &sides[1].records[row];
+	unsigned int nr = exchange->chunks;
+
+	value[SENDRECV_TOTAL_NS] = nr * median_of(server->wall_ns, nr);
+	value[SENDRECV_SENDTO_NS] = nr * median_of(client->cpu_ns, nr);
+	value[SENDRECV_RECVFROM_NS] = nr * median_of(server->cpu_ns, nr);
+	value[SENDRECV_OBJECT_NS] = median_of(client->samples, client->nr_samples) +
+				    median_of(server->samples, server->nr_samples);
 }
 
 static void sides_run(struct exchange *exchange, struct side *sides, const int fds[2])
 {
-	size_t nr_samples = exchange->job->n / SAMPLE_EVERY + exchange->chunks;
 	unsigned int row;
 	unsigned int i;
 
@@ -265,19 +302,16 @@ static void sides_run(struct exchange *exchange, struct side *sides, const int f
 		sides[i] = (struct side){
 			.exchange = exchange, .fd = fds[i], .server = i == 1,
 		};
-		for (row = 0; row < NR_SENDRECV_ROWS; row++)
-			sides[i].samples[row] = worker_array(nr_samples, sizeof(double));
+		records_init(&sides[i]);
 		if (pthread_create(&sides[i].id, NULL, side_run, &sides[i]))
 			worker_die("cannot create a thread");
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(sides[i].id, NULL);
-	for (row = 0; row < NR_SENDRECV_ROWS; row++) {
-		add_up(exchange->job, sides, row);
-		for (i = 0; i < 2; i++)
-			worker_array_free(sides[i].samples[row], nr_samples,
-					  sizeof(double));
-	}
+	for (row = 0; row < NR_SENDRECV_ROWS; row++)
+		add_up(sides, row);
+	for (i = 0; i < 2; i++)
+		records_fini(&sides[i]);
 }
 
 /* n: messages of each cache. */

@@ -230,7 +230,7 @@ def memcg_result():
             memcg_row('plain', [4, 5, 10], size=256),
             memcg_row('accounted', [5, 6, 11], size=256, over_plain=over),
             memcg_row('no-stock', [20, 18, 11], size=256, over_plain=over)]},
-        'batches': {'pairs': 40, 'batch': 4, 'rows': [
+        'batches': {'pairs': 40, 'batch': 4, 'switch_ns': 8.5, 'rows': [
             memcg_row(name, [base * size] * 3, size=size, n=n)
             for size in (32, 4096) for name, n, base in
             (('plain', 1, 1), ('groups-1', 1, 2), ('groups-8', 8, 3), ('kmalloc-accounted', 1, 9))]},
