@@ -65,7 +65,7 @@ static size_t tag_all(struct kmem_cache *s, const struct memcg_move *m,
 		void *last;
 
 		if (likely(make_tags(s, slab))) {
-			slab_tag_set(slab, obj, m->tag);
+			slab_tag_set(&s->pool, obj, m->tag);
 			if (slab->page.node != m->node)
 				memcg_move_node(m, slab->page.node,
 						s->memcg.charge);
@@ -315,14 +315,15 @@ static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
 	return pcpu_lane_push(&s->array, tag, 1, &obj, true);
 }
 
-/* The tag of an object that is being freed, of a cache with tables. */
-static uint32_t tag_of(struct kmem_cache *s, const struct slab *slab,
-		       const void *obj)
+/* The tag of an object of @s that is being freed, or may be charged. */
+static uint32_t tag_of(struct kmem_cache *s, const void *obj, uint32_t entry)
 {
-	/* What is wrong with others is reported when they are freed. */
-	if (unlikely(slab_is_debugged(&s->pool)) && !slab_is_object(slab, obj))
+	if (entry & ENTRY_FAST)
 		return 0;
-	return slab_tag(slab, &s->pool, obj);
+	/* What is wrong with others is reported when they are freed. */
+	if (slab_is_debugged(&s->pool) && !slab_is_object(slab_of(obj, entry), obj))
+		return 0;
+	return slab_tag(&s->pool, obj);
 }
 
 static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
@@ -351,69 +352,24 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		cache_free_slow(s, obj);
 }
 
-/*
- * Objects go where the active group's would go, and only then is looked whether
- * that is their group: so the push doesn't wait for the table.
- */
-static always_inline bool push_tagged(uintptr_t array, uintptr_t lanes, void *obj,
-				      uint32_t tag)
+noinline_cold void cache_free_other(struct kmem_cache *s, void *obj,
+				    uint32_t entry)
 {
-	uint32_t lane = memcg_active.lane;
-
-	if (unlikely(tag != memcg_active.tag))
-		lane = pcpu_lane_at(tag);
-	return tag ? slot_push_tagged(lanes + lane, obj, tag)
-		   : slot_push(array, obj);
-}
-
-static noinline_cold void free_other_slow(struct kmem_cache *s, void *obj,
-					  uint32_t entry)
-{
-	struct slab *slab;
 	uint32_t tag = 0;
 
 	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
-		slab = slab_of(obj, entry);
+		struct kmem_cache *own = cache_of(obj, entry);
+
 		if (!s)
-			s = cache_of_pool(slab_pool_of(slab));
-		if (slab_pool_of(slab) == &s->pool)
-			tag = tag_of(s, slab, obj);
+			s = own;
+		if (s == own)
+			tag = tag_of(s, obj, entry);
 	}
-	if (tag)
-		free_tagged_slow(s, obj, entry, tag);
-	else
+	if (!tag)
 		cache_free_slow(s, obj);
-}
-
-void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry)
-{
-	uint32_t kind = ENTRY_OFFSET | ENTRY_FAST | ENTRY_SLAB;
-
-	if (likely((entry & kind) == (s->array.slot | ENTRY_SLAB) &&
-		   !slab_is_debugged(&s->pool) &&
-		   push_tagged(s->origin, s->array.lane_origin, obj,
-			       slab_tag(slab_of(obj, entry), &s->pool, obj))))
-		return;
-	free_other_slow(s, obj, entry);
-}
-
-/* The slot's offset leads to its lanes, without a look at slab or cache. */
-void cache_kfree_other(void *obj, uint32_t entry)
-{
-	uint32_t slot = entry & ENTRY_OFFSET;
-	struct slab_pool *pool;
-	struct slab *slab;
-
-	if (unlikely((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB || !slot))
-		goto slow;
-	slab = slab_of(obj, entry);
-	pool = slab_pool_of(slab);
-	if (likely(!slab_is_debugged(pool) &&
-		   push_tagged(hot.seq_base + slot, pcpu_lane_origin(slot), obj,
-			       slab_tag(slab, pool, obj))))
-		return;
-slow:
-	free_other_slow(NULL, obj, entry);
+	else if (!slot_push_tagged(s->array.lane_origin + pcpu_lane_at(tag), obj,
+				   tag))
+		free_tagged_slow(s, obj, entry, tag);
 }
 
 /* How many objects, from the first on, are of one cache and carry one tag. */
@@ -424,13 +380,11 @@ static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag
 	for (i = 0; i < nr && i < RUN_MAX; i++) {
 		uint32_t entry = page_entry(p[i]), t;
 		struct kmem_cache *own;
-		struct slab *slab;
 
 		if ((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB)
 			break;
-		slab = slab_of(p[i], entry);
-		own = cache_of_pool(slab_pool_of(slab));
-		t = tag_of(own, slab, p[i]);
+		own = cache_of(p[i], entry);
+		t = tag_of(own, p[i], entry);
 		if (i && (own != *s || t != *tag))
 			break;
 		*s = own;
@@ -441,7 +395,7 @@ static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag
 
 void cache_untag(struct kmem_cache *s, void *obj)
 {
-	uint32_t tag = tag_of(s, slab_around(obj), obj);
+	uint32_t tag = tag_of(s, obj, page_entry(obj));
 
 	if (tag)
 		memcg_release(&s->memcg, tag, 1, &obj);
@@ -547,5 +501,5 @@ bool kmem_cache_charge(void *obj, gfp_t flags)
 		       obj, s->name);
 		return true;
 	}
-	return tag_of(s, slab, obj) || charge_objects(s, flags, 1, &obj);
+	return tag_of(s, obj, entry) || charge_objects(s, flags, 1, &obj);
 }
