@@ -150,6 +150,7 @@ static size_t charge_some(struct kmem_cache *s, uint32_t tag, size_t nr,
 	if (!nr)
 		return 0;
 	m = move_of(s, tag, nr, objs);
+	m.ahead = true;
 	if (!memcg_try_charge(&m, NULL))
 		return 0;
 	if (m.tag == tag)
@@ -195,8 +196,6 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 		return NULL;
 	cache_reverse(nr, objs);
 	give_tagged(s, tag, nr - 1, objs);
-	/* What is in the lane goes back if it is above memory.high. */
-	memcg_check_high(tag, flags);
 	return objs[nr - 1];
 }
 
