@@ -95,21 +95,21 @@ static struct memcg_move move_of(const struct kmem_cache *s, uint32_t tag,
 	};
 }
 
-/* This CPU's lane serves another group: take it over, if that one is idle. */
+/* This CPU's lane serves another group, which was idle: take it over. */
 static bool take_over(struct kmem_cache *s, uint32_t tag)
 {
 	int cpu = pcpu_here();
 	uint32_t other;
 	size_t nr;
 
-	if (likely(!pcpu_lane_is_idle(&s->array, tag)) || cpu < 0)
+	if (cpu < 0)
 		return false;
 	other = pcpu_lane_look(&s->array, (unsigned int)cpu, tag % PCPU_LANES, &nr);
 	return other && memcg_close_lane(&s->memcg, (unsigned int)cpu, other) &&
 	       pcpu_lane_open(&s->array, tag) == PCPU_LANE_OPEN;
 }
 
-/* Whether a lane of @tag is open here now. In a section. */
+/* Whether a lane of @tag is open here now; it was not busy. In a section. */
 static bool open_lane(struct kmem_cache *s, uint32_t tag)
 {
 	enum pcpu_lane lane;
@@ -161,6 +161,21 @@ static size_t charge_some(struct kmem_cache *s, uint32_t tag, size_t nr,
 	return 0;
 }
 
+/* Charge and tag objects if there is room. */
+static bool charge_at_once(struct kmem_cache *s, struct memcg_move *m, size_t nr,
+			   void **objs)
+{
+	bool ok;
+
+	if (!section_enter())
+		return false;
+	ok = memcg_try_charge(m, NULL);
+	if (ok && m->tag)
+		tag_all(s, m, nr, objs);
+	section_leave();
+	return ok;
+}
+
 /* What the lane had no room for: it may be another CPU's now. */
 static void give_tagged(struct kmem_cache *s, uint32_t tag, size_t nr, void **objs)
 {
@@ -179,7 +194,7 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 	void *objs[PCPU_BATCH_MAX];
 	size_t got = 0, nr = 0;
 
-	if (!section_enter())
+	if (pcpu_lane_is_busy(&s->array, tag) || !section_enter())
 		return NULL;
 	cache_run_deferred();
 	if (open_lane(s, tag)) {
@@ -210,6 +225,10 @@ static bool charge_objects(struct kmem_cache *s, gfp_t flags, size_t nr,
 	if (!tag || section_inside())
 		return true;
 	m = move_of(s, tag, nr, objs);
+	if (likely(charge_at_once(s, &m, nr, objs))) {
+		memcg_check_high(m.tag, flags);
+		return true;
+	}
 	if (!memcg_charge(&m, flags))
 		return false;
 	if (m.tag && section_enter()) {
@@ -302,7 +321,7 @@ static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
 	void *objs[PCPU_BATCH_MAX];
 	size_t nr;
 
-	if (!open_lane(s, tag))
+	if (pcpu_lane_is_busy(&s->array, tag) || !open_lane(s, tag))
 		return false;
 	if (pcpu_lane_push(&s->array, tag, 1, &obj, true))
 		return true;
