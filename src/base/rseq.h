@@ -15,6 +15,9 @@
  *   slot_*_tagged()  the same on a lane: a slot whose bounds have a tag in place
  *                    of the floor. They fail unless it is the one asked for.
  *
+ *   refs_put()       one more reference in the CPU's store for a tag
+ *   refs_get()       one of them, if there is one
+ *
  * Any of them may also fail for no reason that can be seen: it was aborted.
  *
  * Ordering (O2): a sequence commits with one store of the word, and only
@@ -35,6 +38,9 @@
 
 /* Objects that one bulk sequence copies at most: a preempted one was for nothing. */
 #define SEQ_MAX_BULK	256
+
+/* See refs_put(). */
+#define REFS_ONE	((uint64_t)1 << 32)
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define CONFIG_RSEQ 1

@@ -68,6 +68,18 @@ static inline size_t slot_push_bulk_tagged(uintptr_t origin, uint32_t tag,
 	return slot_push_bulk(origin, nr, objs, &where);
 }
 
+static inline bool refs_put(uintptr_t origin, uint32_t tag)
+{
+	(void)origin;
+	(void)tag;
+	return false;
+}
+
+static inline bool refs_get(uintptr_t origin, uint32_t tag)
+{
+	return refs_put(origin, tag);
+}
+
 static inline int rseq_current_cpu(void)
 {
 	return -1;

@@ -368,6 +368,51 @@ static always_inline size_t slot_push_bulk_tagged(uintptr_t origin, uint32_t tag
 	return got;
 }
 
+/*
+ * References that a CPU keeps in store for one tag: a word with the tag below and
+ * their number above. 0: none are kept, as memory that was never written says.
+ */
+#define SEQ_REFS(change)						\
+		SEQ_DESCRIPTOR						\
+		SEQ_BEGIN						\
+		"movq (%[slot]), %[word]\n\t"				\
+		"cmpl %k[word], %[tag]\n\t"				\
+		"jne %l[fail]\n\t"					\
+		change							\
+		"movq %[word], (%[slot])\n"				\
+		SEQ_END("%l[fail]")
+
+static always_inline bool refs_put(uintptr_t origin, uint32_t tag)
+{
+	uintptr_t slot, tmp, word;
+
+	__asm__ __volatile__ goto (
+		SEQ_REFS("addq %[one], %[word]\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word)
+		: SEQ_INPUTS, [tag] "r" (tag), [one] "r" (REFS_ONE)
+		: "memory", "cc"
+		: fail);
+	return true;
+fail:
+	return false;
+}
+
+static always_inline bool refs_get(uintptr_t origin, uint32_t tag)
+{
+	uintptr_t slot, tmp, word;
+
+	__asm__ __volatile__ goto (
+		SEQ_REFS("subq %[one], %[word]\n\t"
+			 "jb %l[fail]\n\t")
+		: [slot] "=&r" (slot), [tmp] "=&r" (tmp), [word] "=&r" (word)
+		: SEQ_INPUTS, [tag] "r" (tag), [one] "r" (REFS_ONE)
+		: "memory", "cc"
+		: fail);
+	return true;
+fail:
+	return false;
+}
+
 /* The CPU number of this thread at this moment; -1 or -2 if it has none. */
 static inline int rseq_current_cpu(void)
 {

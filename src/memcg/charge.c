@@ -19,6 +19,8 @@ hidden struct memcg_options memcg_options = {
 	.stat_cache = true,
 };
 hidden _Atomic(uint32_t) nr_strict;
+/* Of the first word of @refs, for sequences; 0: there are none. */
+hidden _Atomic(uintptr_t) memcg_refs;
 
 /* What a CPU holds for one obj_cgroup. */
 struct stock_entry {
@@ -29,10 +31,19 @@ struct stock_entry {
 	int64_t stat[NR_MEMCG_KINDS];	/* bytes to be added on @node */
 };
 
-/* One per CPU, in its area; all zero at first. */
+/*
+ * One per CPU, in its area; all zero at first.
+ *
+ * Sequences change a word of @refs that is not 0; to make it 0, and from 0 another
+ * value, is for who holds the lock.
+ */
 struct memcg_stock {
 	struct lock lock;	/* Protects all below; rank: cpu. */
 	struct stock_entry entries[STOCK_ENTRIES];
+	/* By tag; the word behind each is where its next one counts aborts. */
+	struct {
+		_Atomic(uint64_t) word, pad;
+	} refs[MEMCG_REFS];
 };
 
 /* Offset of the stocks in the areas; 0: none yet, or no room. */
@@ -47,6 +58,9 @@ void stock_start(void)
 	offset = pcpu_raw_take(sizeof(struct memcg_stock));
 	/* Groups are created under the tree's lock, so nobody else is here. */
 	atomic_compare_exchange_strong(&stock_offset, &none, offset);
+	if (offset)
+		store_release(&memcg_refs, hot.seq_base + offset +
+			      offsetof(struct memcg_stock, refs));
 }
 
 static struct memcg_stock *stock_of(unsigned int cpu)
@@ -461,4 +475,67 @@ uint64_t stock_peek(struct mem_cgroup *top, int64_t *stat)
 	       (cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0)
 		bytes += peek_cpu((unsigned int)cpu, top, stat);
 	return bytes;
+}
+
+/*
+ * Make a word 0 and return what it was. A sequence that had loaded it before may
+ * store over the 0: then what it stored is what counts (O19). False: the system
+ * refuses, and the word is as it was.
+ */
+static bool refs_steal_locked(_Atomic(uint64_t) *word, unsigned int cpu,
+			      uint64_t *was)
+{
+	uint64_t none;
+
+	*was = atomic_exchange(word, 0);
+	while (*was) {
+		if (!os_abort_sequences((int)cpu)) {
+			none = 0;
+			/* If there is another value now, it is newer. */
+			cas_acq_rel(word, &none, *was);
+			return false;
+		}
+		if (!load_relaxed(word))
+			break;
+		*was = atomic_exchange(word, 0);
+	}
+	return true;
+}
+
+void refs_open(struct mem_cgroup *memcg)
+{
+	struct memcg_stock *stock = stock_lock();
+	uint32_t tag = memcg->objcg->tag;
+	_Atomic(uint64_t) *word;
+	uint64_t none = 0;
+
+	if (!stock)
+		return;
+	word = &stock->refs[tag % MEMCG_REFS].word;
+	/* Not once refs_close() may have been here (O19). */
+	if (!load_relaxed(word) && group_has_users(memcg)) {
+		store_relaxed(&memcg->stored, true);
+		cas_acq_rel(word, &none, tag);
+	}
+	stock_unlock(stock);
+}
+
+/* References in the stores of all CPUs. The stores don't take any again. */
+uint64_t refs_close(struct mem_cgroup *memcg)
+{
+	uint32_t tag = memcg->objcg->tag;
+	uint64_t was, nr = 0;
+	int cpu = -1;
+
+	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
+		struct memcg_stock *stock = stock_of((unsigned int)cpu);
+		_Atomic(uint64_t) *word = &stock->refs[tag % MEMCG_REFS].word;
+
+		lock_take(&stock->lock);
+		if ((uint32_t)load_relaxed(word) == tag &&
+		    refs_steal_locked(word, (unsigned int)cpu, &was))
+			nr += was / REFS_ONE;
+		lock_drop(&stock->lock);
+	}
+	return nr;
 }

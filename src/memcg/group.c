@@ -15,7 +15,7 @@
 static struct lock lock = LOCK_INIT(RANK_GROUPS);
 
 hidden struct mem_cgroup root = {
-	.refs = 1,
+	.refs = GROUP_USER,
 	.children = { &root.children, &root.children },
 	.sibling = { &root.sibling, &root.sibling },
 	.objcgs = { &root.objcgs, &root.objcgs },
@@ -59,7 +59,7 @@ bool group_get_live(struct mem_cgroup *memcg)
 	uint64_t refs = load_relaxed(&memcg->refs);
 
 	while (refs) {
-		if (cas_acq_rel(&memcg->refs, &refs, refs + 1))
+		if (cas_acq_rel(&memcg->refs, &refs, refs + GROUP_USER))
 			return true;
 	}
 	return false;
@@ -68,7 +68,7 @@ bool group_get_live(struct mem_cgroup *memcg)
 void mem_cgroup_get(struct mem_cgroup *memcg)
 {
 	if (!is_root(memcg))
-		add_relaxed(&memcg->refs, 1);
+		add_relaxed(&memcg->refs, GROUP_USER);
 }
 
 static size_t stat_bytes(void)
@@ -131,7 +131,7 @@ static struct mem_cgroup *group_new(const char *name)
 		group_free(memcg);
 		return NULL;
 	}
-	store_relaxed(&memcg->refs, 1);
+	store_relaxed(&memcg->refs, GROUP_USER);
 	list_init(&memcg->children);
 	list_init(&memcg->sibling);
 	list_init(&memcg->objcgs);
@@ -306,12 +306,37 @@ static struct mem_cgroup *release(struct mem_cgroup *memcg)
 	return parent;
 }
 
+/* Drop references, @refs of them; true if these were the last. */
+static bool drop(struct mem_cgroup *memcg, uint64_t refs)
+{
+	uint64_t left = atomic_fetch_sub(&memcg->refs, refs) - refs;
+	bool last = !left;
+
+	/*
+	 * Users have none any more: what CPUs keep goes as well. It can't be the
+	 * last already, since those that are kept count, and nobody else drops them.
+	 */
+	if (!last && left % GROUP_ACTIVE == 0 && refs == GROUP_USER &&
+	    load_relaxed(&memcg->stored) && section_enter()) {
+		refs = refs_close(memcg) * GROUP_ACTIVE;
+		section_leave();
+		last = refs && atomic_fetch_sub(&memcg->refs, refs) == refs;
+	}
+	return last;
+}
+
+/* A handler that interrupted a section leaves the last one to nobody. */
+static void put(struct mem_cgroup *memcg, uint64_t refs)
+{
+	while (memcg && !is_root(memcg) && drop(memcg, refs)) {
+		memcg = release(memcg);
+		refs = GROUP_USER;
+	}
+}
+
 void mem_cgroup_put(struct mem_cgroup *memcg)
 {
-	/* A handler that interrupted a section leaves the last one to nobody. */
-	while (memcg && !is_root(memcg) &&
-	       atomic_fetch_sub(&memcg->refs, 1) == 1)
-		memcg = release(memcg);
+	put(memcg, GROUP_USER);
 }
 
 int mem_cgroup_remove(struct mem_cgroup *memcg)
@@ -428,6 +453,25 @@ struct mem_cgroup *get_active_memcg(void)
 	return memcg_active.memcg;
 }
 
+static uintptr_t refs_of(uint32_t tag)
+{
+	return load_relaxed(&memcg_refs) + tag % MEMCG_REFS * 2 * sizeof(uint64_t);
+}
+
+static noinline_cold void get_active(struct mem_cgroup *memcg)
+{
+	add_relaxed(&memcg->refs, GROUP_ACTIVE);
+	if (load_relaxed(&memcg_refs) && !hot.lock_cpus && section_enter()) {
+		refs_open(memcg);
+		section_leave();
+	}
+}
+
+static noinline_cold void put_active(struct mem_cgroup *memcg)
+{
+	put(memcg, GROUP_ACTIVE);
+}
+
 /*
  * The group before its tag: a handler that comes between and puts back what it
  * found stores the tag that belongs to it.
@@ -435,15 +479,25 @@ struct mem_cgroup *get_active_memcg(void)
 struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *old = memcg_active.memcg;
+	uint32_t tag = 0;
 
 	if (memcg == old)
 		return old;
-	if (memcg)
-		mem_cgroup_get(memcg);
+	if (memcg && !is_root(memcg)) {
+		tag = memcg->objcg->tag;
+		if (unlikely(!load_relaxed(&memcg_refs) ||
+			     !refs_get(refs_of(tag), tag)))
+			get_active(memcg);
+	}
 	memcg_active.memcg = memcg;
 	compiler_barrier();
-	memcg_set_active_tag(memcg && !is_root(memcg) ? memcg->objcg->tag : 0);
+	memcg_set_active_tag(tag);
 	compiler_barrier();
-	mem_cgroup_put(old);
+	if (old && !is_root(old)) {
+		tag = old->objcg->tag;
+		if (unlikely(!load_relaxed(&memcg_refs) ||
+			     !refs_put(refs_of(tag), tag)))
+			put_active(old);
+	}
 	return old;
 }

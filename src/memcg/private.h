@@ -43,7 +43,10 @@ enum memcg_event { MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, NR_MEMCG_EVENTS };
  * only report may look without
  */
 struct mem_cgroup {
+	/* GROUP_USER times references that users have, GROUP_ACTIVE times threads in
+	 * which it is active, those in CPUs' stores included. */
 	_Atomic(uint64_t) refs;
+	_Atomic(bool) stored;		/* a CPU has or had a store for it */
 	struct mem_cgroup *parent;	/* [C] holds a reference; root: NULL */
 	struct obj_cgroup *objcg;	/* [C] its own; root: NULL */
 	uint32_t domain;		/* [C] */
@@ -69,9 +72,17 @@ static inline bool is_root(const struct mem_cgroup *memcg)
 	return !memcg->parent;
 }
 
+#define GROUP_USER	UINT64_C(1)
+#define GROUP_ACTIVE	((uint64_t)1 << 32)
+
 /* group.c */
 
 extern hidden struct mem_cgroup root;
+
+static inline bool group_has_users(const struct mem_cgroup *memcg)
+{
+	return load_relaxed(&memcg->refs) % GROUP_ACTIVE;
+}
 
 /* Rank: groups. Protects the tree. In sections, as all locks. */
 void tree_lock(void);
@@ -107,6 +118,17 @@ void domain_lock(uint32_t domain);
 void domain_unlock(uint32_t domain);
 
 /* charge.c */
+
+/*
+ * Words per CPU in which references of active groups are kept while no thread
+ * there has them active: making a group active costs no atomic instruction then.
+ */
+#define MEMCG_REFS	PCPU_LANES
+extern hidden _Atomic(uintptr_t) memcg_refs;
+/* Have this CPU keep some of @memcg, if its word for that is free. In a section. */
+void refs_open(struct mem_cgroup *memcg);
+/* No user has a reference: take all that are kept; how many. In a section. */
+uint64_t refs_close(struct mem_cgroup *memcg);
 
 /* Make room for stocks, once, if options want any. With the tree's lock. */
 void stock_start(void);
