@@ -65,7 +65,7 @@ static size_t tag_all(struct kmem_cache *s, const struct memcg_move *m,
 		void *last;
 
 		if (likely(make_tags(s, slab))) {
-			slab_tag_set(slab, obj, m->tag);
+			slab_tag_set(&s->pool, obj, m->tag);
 			if (slab->page.node != m->node)
 				memcg_move_node(m, slab->page.node,
 						s->memcg.charge);
@@ -95,21 +95,21 @@ static struct memcg_move move_of(const struct kmem_cache *s, uint32_t tag,
 	};
 }
 
-/* This CPU's lane serves another group: take it over, if that one is idle. */
+/* This CPU's lane serves another group, which was idle: take it over. */
 static bool take_over(struct kmem_cache *s, uint32_t tag)
 {
 	int cpu = pcpu_here();
 	uint32_t other;
 	size_t nr;
 
-	if (likely(!pcpu_lane_is_idle(&s->array, tag)) || cpu < 0)
+	if (cpu < 0)
 		return false;
 	other = pcpu_lane_look(&s->array, (unsigned int)cpu, tag % PCPU_LANES, &nr);
 	return other && memcg_close_lane(&s->memcg, (unsigned int)cpu, other) &&
 	       pcpu_lane_open(&s->array, tag) == PCPU_LANE_OPEN;
 }
 
-/* Whether a lane of @tag is open here now. In a section. */
+/* Whether a lane of @tag is open here now; it was not busy. In a section. */
 static bool open_lane(struct kmem_cache *s, uint32_t tag)
 {
 	enum pcpu_lane lane;
@@ -150,6 +150,7 @@ static size_t charge_some(struct kmem_cache *s, uint32_t tag, size_t nr,
 	if (!nr)
 		return 0;
 	m = move_of(s, tag, nr, objs);
+	m.ahead = true;
 	if (!memcg_try_charge(&m, NULL))
 		return 0;
 	if (m.tag == tag)
@@ -158,6 +159,21 @@ static size_t charge_some(struct kmem_cache *s, uint32_t tag, size_t nr,
 	if (m.tag)
 		memcg_uncharge(&m);
 	return 0;
+}
+
+/* Charge and tag objects if there is room. */
+static bool charge_at_once(struct kmem_cache *s, struct memcg_move *m, size_t nr,
+			   void **objs)
+{
+	bool ok;
+
+	if (!section_enter())
+		return false;
+	ok = memcg_try_charge(m, NULL);
+	if (ok && m->tag)
+		tag_all(s, m, nr, objs);
+	section_leave();
+	return ok;
 }
 
 /* What the lane had no room for: it may be another CPU's now. */
@@ -178,7 +194,7 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 	void *objs[PCPU_BATCH_MAX];
 	size_t got = 0, nr = 0;
 
-	if (!section_enter())
+	if (pcpu_lane_is_busy(&s->array, tag) || !section_enter())
 		return NULL;
 	cache_run_deferred();
 	if (open_lane(s, tag)) {
@@ -195,8 +211,6 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 		return NULL;
 	cache_reverse(nr, objs);
 	give_tagged(s, tag, nr - 1, objs);
-	/* What is in the lane goes back if it is above memory.high. */
-	memcg_check_high(tag, flags);
 	return objs[nr - 1];
 }
 
@@ -211,6 +225,10 @@ static bool charge_objects(struct kmem_cache *s, gfp_t flags, size_t nr,
 	if (!tag || section_inside())
 		return true;
 	m = move_of(s, tag, nr, objs);
+	if (likely(charge_at_once(s, &m, nr, objs))) {
+		memcg_check_high(m.tag, flags);
+		return true;
+	}
 	if (!memcg_charge(&m, flags))
 		return false;
 	if (m.tag && section_enter()) {
@@ -303,7 +321,7 @@ static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
 	void *objs[PCPU_BATCH_MAX];
 	size_t nr;
 
-	if (!open_lane(s, tag))
+	if (pcpu_lane_is_busy(&s->array, tag) || !open_lane(s, tag))
 		return false;
 	if (pcpu_lane_push(&s->array, tag, 1, &obj, true))
 		return true;
@@ -315,14 +333,15 @@ static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
 	return pcpu_lane_push(&s->array, tag, 1, &obj, true);
 }
 
-/* The tag of an object that is being freed, of a cache with tables. */
-static uint32_t tag_of(struct kmem_cache *s, const struct slab *slab,
-		       const void *obj)
+/* The tag of an object of @s that is being freed, or may be charged. */
+static uint32_t tag_of(struct kmem_cache *s, const void *obj, uint32_t entry)
 {
-	/* What is wrong with others is reported when they are freed. */
-	if (unlikely(slab_is_debugged(&s->pool)) && !slab_is_object(slab, obj))
+	if (entry & ENTRY_FAST)
 		return 0;
-	return slab_tag(slab, &s->pool, obj);
+	/* What is wrong with others is reported when they are freed. */
+	if (slab_is_debugged(&s->pool) && !slab_is_object(slab_of(obj, entry), obj))
+		return 0;
+	return slab_tag(&s->pool, obj);
 }
 
 static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
@@ -351,69 +370,24 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		cache_free_slow(s, obj);
 }
 
-/*
- * Objects go where the active group's would go, and only then is looked whether
- * that is their group: so the push doesn't wait for the table.
- */
-static always_inline bool push_tagged(uintptr_t array, uintptr_t lanes, void *obj,
-				      uint32_t tag)
+noinline_cold void cache_free_other(struct kmem_cache *s, void *obj,
+				    uint32_t entry)
 {
-	uint32_t lane = memcg_active.lane;
-
-	if (unlikely(tag != memcg_active.tag))
-		lane = pcpu_lane_at(tag);
-	return tag ? slot_push_tagged(lanes + lane, obj, tag)
-		   : slot_push(array, obj);
-}
-
-static noinline_cold void free_other_slow(struct kmem_cache *s, void *obj,
-					  uint32_t entry)
-{
-	struct slab *slab;
 	uint32_t tag = 0;
 
 	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
-		slab = slab_of(obj, entry);
+		struct kmem_cache *own = cache_of(obj, entry);
+
 		if (!s)
-			s = cache_of_pool(slab_pool_of(slab));
-		if (slab_pool_of(slab) == &s->pool)
-			tag = tag_of(s, slab, obj);
+			s = own;
+		if (s == own)
+			tag = tag_of(s, obj, entry);
 	}
-	if (tag)
-		free_tagged_slow(s, obj, entry, tag);
-	else
+	if (!tag)
 		cache_free_slow(s, obj);
-}
-
-void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry)
-{
-	uint32_t kind = ENTRY_OFFSET | ENTRY_FAST | ENTRY_SLAB;
-
-	if (likely((entry & kind) == (s->array.slot | ENTRY_SLAB) &&
-		   !slab_is_debugged(&s->pool) &&
-		   push_tagged(s->origin, s->array.lane_origin, obj,
-			       slab_tag(slab_of(obj, entry), &s->pool, obj))))
-		return;
-	free_other_slow(s, obj, entry);
-}
-
-/* The slot's offset leads to its lanes, without a look at slab or cache. */
-void cache_kfree_other(void *obj, uint32_t entry)
-{
-	uint32_t slot = entry & ENTRY_OFFSET;
-	struct slab_pool *pool;
-	struct slab *slab;
-
-	if (unlikely((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB || !slot))
-		goto slow;
-	slab = slab_of(obj, entry);
-	pool = slab_pool_of(slab);
-	if (likely(!slab_is_debugged(pool) &&
-		   push_tagged(hot.seq_base + slot, pcpu_lane_origin(slot), obj,
-			       slab_tag(slab, pool, obj))))
-		return;
-slow:
-	free_other_slow(NULL, obj, entry);
+	else if (!slot_push_tagged(s->array.lane_origin + pcpu_lane_at(tag), obj,
+				   tag))
+		free_tagged_slow(s, obj, entry, tag);
 }
 
 /* How many objects, from the first on, are of one cache and carry one tag. */
@@ -424,13 +398,11 @@ static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag
 	for (i = 0; i < nr && i < RUN_MAX; i++) {
 		uint32_t entry = page_entry(p[i]), t;
 		struct kmem_cache *own;
-		struct slab *slab;
 
 		if ((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB)
 			break;
-		slab = slab_of(p[i], entry);
-		own = cache_of_pool(slab_pool_of(slab));
-		t = tag_of(own, slab, p[i]);
+		own = cache_of(p[i], entry);
+		t = tag_of(own, p[i], entry);
 		if (i && (own != *s || t != *tag))
 			break;
 		*s = own;
@@ -441,7 +413,7 @@ static size_t find_run(size_t nr, void **p, struct kmem_cache **s, uint32_t *tag
 
 void cache_untag(struct kmem_cache *s, void *obj)
 {
-	uint32_t tag = tag_of(s, slab_around(obj), obj);
+	uint32_t tag = tag_of(s, obj, page_entry(obj));
 
 	if (tag)
 		memcg_release(&s->memcg, tag, 1, &obj);
@@ -547,5 +519,5 @@ bool kmem_cache_charge(void *obj, gfp_t flags)
 		       obj, s->name);
 		return true;
 	}
-	return tag_of(s, slab, obj) || charge_objects(s, flags, 1, &obj);
+	return tag_of(s, obj, entry) || charge_objects(s, flags, 1, &obj);
 }

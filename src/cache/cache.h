@@ -23,7 +23,9 @@ struct cache_alias {
  */
 struct kmem_cache {
 	uintptr_t origin;		/* [C] copy of array.origin */
-	uint32_t entry;			/* [C] array.slot | ENTRY_FAST */
+	/* [C] Page map entries of its slabs, without the order; and of those with
+	 * tags. The latter are no entry where that is no business of fast paths. */
+	uint32_t entry, entry_tagged;
 	_Atomic(uint32_t) object_size;	/* [L] grows with aliases */
 	slab_flags_t flags;		/* [C] */
 	uint32_t useroffset, usersize;	/* [C] */
@@ -126,10 +128,9 @@ int cache_alloc_bulk_accounted(struct kmem_cache *s, gfp_t flags, size_t nr,
 void *cache_charge_new(struct kmem_cache *s, gfp_t flags, void *obj);
 /*
  * Free anything but NULL and ZERO_SIZE_PTR whose entry of the page map sent the
- * fast path away, or that found the array full.
+ * fast path away, or that found the array or its lane full. @s: its cache, or NULL.
  */
 void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry);
-void cache_kfree_other(void *obj, uint32_t entry);
 /* Free some of @nr objects, from the first on, of slabs with tags; how many. */
 size_t cache_free_run(size_t nr, void **p);
 /* If it is charged it no longer is. In a section. */

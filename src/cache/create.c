@@ -207,7 +207,9 @@ static struct kmem_cache *make_cache(const struct request *r)
 		goto fini_pool;
 	memcg_cache_init(&s->memcg, &s->array, r->flags);
 	s->origin = s->array.origin;
-	s->entry = s->array.slot | ENTRY_FAST;
+	s->entry = s->array.slot | ENTRY_SLAB | ENTRY_FAST;
+	s->entry_tagged = s->array.slot && !slab_is_debugged(&s->pool) ?
+			  s->array.slot | ENTRY_SLAB : UINT32_MAX;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
 	s->useroffset = r->args.useroffset;

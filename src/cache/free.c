@@ -174,14 +174,53 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 	section_leave();
 }
 
+/*
+ * An object of a slab with tags. It goes where the active group's would go, and
+ * whether that is its group is looked at beside: so the push need not wait for the
+ * tag. The first lane is at @lanes.
+ */
+static always_inline bool push_tagged(uintptr_t origin, uintptr_t lanes, void *obj,
+				      uint32_t tag)
+{
+	if (unlikely(tag != memcg_active.tag))
+		return false;
+	return likely(tag) ?
+	       slot_push_tagged(lanes + memcg_active.lane, obj, tag) :
+	       slot_push(origin, obj);
+}
+
 void kmem_cache_free(struct kmem_cache *s, void *obj)
 {
 	uint32_t entry = page_entry(obj);
 
 	/* The check must not delay the push: they don't depend on each other. */
-	if (unlikely((entry & (ENTRY_OFFSET | ENTRY_FAST)) != s->entry ||
-		     !slot_push(s->origin, obj)) && obj)
+	if (unlikely((entry & ~ENTRY_ORDER) != s->entry)) {
+		if ((entry & ~ENTRY_ORDER) == s->entry_tagged &&
+		    likely(push_tagged(s->origin, s->array.lane_origin, obj,
+				       slab_tag(&s->pool, obj))))
+			return;
+	} else if (likely(slot_push(s->origin, obj))) {
+		return;
+	}
+	if (obj)
 		cache_free_other(s, obj, entry);
+}
+
+/* The slot's offset leads to its lanes, without a look at slab or cache. */
+static noinline_cold void kfree_other(void *p, uint32_t entry)
+{
+	uint32_t slot = entry & ENTRY_OFFSET;
+
+	if (slot && (entry & (ENTRY_SLAB | ENTRY_FAST)) == ENTRY_SLAB) {
+		struct slab_pool *pool = slab_pool_of(slab_of(p, entry));
+
+		if (likely(!slab_is_debugged(pool) &&
+			   push_tagged(hot.seq_base + slot,
+				       pcpu_lane_origin(slot), p,
+				       slab_tag(pool, p))))
+			return;
+	}
+	cache_free_other(NULL, p, entry);
 }
 
 void kfree(const void *p)
@@ -195,7 +234,7 @@ void kfree(const void *p)
 	if (unlikely(!(entry & ENTRY_FAST) ||
 		     !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
 				(void *)p)) && !ZERO_OR_NULL_PTR(p))
-		cache_kfree_other((void *)p, entry);
+		kfree_other((void *)p, entry);
 }
 
 static size_t drop_nulls(size_t nr, void **p)

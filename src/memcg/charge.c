@@ -262,7 +262,7 @@ static bool charge_groups(struct obj_cgroup *objcg, struct stock_entry *e,
 	if (e && !find_full_locked(memcg, m->bytes + CHARGE_BATCH, true))
 		ahead = CHARGE_BATCH;
 	else
-		full = find_full_locked(memcg, m->bytes, false);
+		full = find_full_locked(memcg, m->bytes, m->ahead);
 	if (!full) {
 		usage_add_locked(memcg, m->bytes + ahead);
 		if (!e)
@@ -297,6 +297,7 @@ bool memcg_try_charge(struct memcg_move *m, struct mem_cgroup **over)
 	if (stock && may_stock(objcg))
 		e = entry_of(stock, objcg);
 	if (e && e->bytes >= m->bytes) {
+		/* What was charged ahead stayed below memory.high then. */
 		e->bytes -= m->bytes;
 		entry_count(e, m, 1);
 	} else {

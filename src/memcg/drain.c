@@ -52,7 +52,7 @@ void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs)
 	for (i = 0; i < nr; i++) {
 		struct slab *slab = slab_around(objs[i]);
 
-		slab_tag_set(slab, objs[i], 0);
+		slab_tag_set(c->array->pool, objs[i], 0);
 		if (m.nr && m.node != slab->page.node) {
 			memcg_uncharge(&m);
 			m.nr = 0;

@@ -85,6 +85,7 @@ struct memcg_move {
 	uint64_t bytes;		/* of all of them */
 	unsigned int node;	/* that they lie on */
 	enum memcg_kind kind;
+	bool ahead;		/* not needed now: stay below memory.high as well */
 };
 
 /* charge.c */

@@ -183,16 +183,21 @@ size_t pcpu_lane_peek(struct pcpu_array *a, unsigned int cpu, uint32_t tag,
 }
 
 /* The word before the slot, which in CPUs' areas no sequence counts in. */
-bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag)
+bool pcpu_lane_is_busy(struct pcpu_array *a, uint32_t tag)
 {
 	_Atomic(uint64_t) *note;
 	struct pcpu_slot *slot;
 	uint64_t old, seen;
-	int cpu = pcpu_here();
+	int cpu = current_cpu();
+	uint32_t now;
 
 	if (cpu < 0 || !a->lane_slot)
 		return false;
 	slot = pcpu_slot(offset_of(a, tag), (unsigned int)cpu);
+	now = tag_of(slot);
+	/* A lane that is open lies in an area that may be written. */
+	if (!now || now == tag)
+		return false;
 	note = (_Atomic(uint64_t) *)slot - 1;
 	/* What the slot's word was, and how many calls ago it changed. */
 	seen = load_relaxed(&slot->word) << 32;
@@ -203,5 +208,5 @@ bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag)
 		old++;
 	/* Racy: a call may not be counted. */
 	store_relaxed(note, old);
-	return (uint32_t)old >= PCPU_LANE_PATIENCE;
+	return (uint32_t)old < PCPU_LANE_PATIENCE;
 }

@@ -143,11 +143,11 @@ enum pcpu_lane pcpu_lane_open(struct pcpu_array *a, uint32_t tag);
 uint32_t pcpu_lane_look(struct pcpu_array *a, unsigned int cpu, unsigned int lane,
 			size_t *nr);
 /*
- * This CPU's lane for @tag serves another one: true if that one was not used since
- * PCPU_LANE_PATIENCE calls. In a section.
+ * This CPU's lane for @tag serves another one, which has used it since the last
+ * PCPU_LANE_PATIENCE calls. Any context.
  */
 #define PCPU_LANE_PATIENCE 64u
-bool pcpu_lane_is_idle(struct pcpu_array *a, uint32_t tag);
+bool pcpu_lane_is_busy(struct pcpu_array *a, uint32_t tag);
 /*
  * Close a CPU's lane if it serves @tag, and take out what it holds; @objs has
  * room for its capacity. False: the system refuses, it stays as it is.

@@ -139,6 +139,7 @@ bool slab_geometry(struct slab_pool *pool, const struct slab_layout *layout)
 		return false;
 	pool->stride = (uint32_t)size;
 	pool->reciprocal = (((uint64_t)1 << 32) + size - 1) / size;
+	pool->tag_shift = ilog2(size);
 	if (size > CHUNK_SIZE) {
 		pool->nr_pages = (uint32_t)((size + PAGE_SIZE - 1) >> PAGE_SHIFT);
 		pool->min_pages = pool->nr_pages;

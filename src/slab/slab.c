@@ -55,7 +55,8 @@ struct slab *slab_new(const struct slab_req *req)
 	slab->carved = 0;
 	slab->on_list = false;
 	slab->dirty = !zeroed;
-	store_relaxed(&slab->tags, NULL);
+	store_relaxed(&slab->tags, 0);
+	store_relaxed(&slab->tagged, false);
 	if (slab->page.order > CHUNK_ORDER)
 		page_map_set((struct page *)slab, 1,
 			     pool->slot | ENTRY_SLAB | ENTRY_FAST | ENTRY_ORDER_BIG);

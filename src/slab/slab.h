@@ -26,8 +26,6 @@ enum slab_stat {
 
 #define SLAB_MAX_OBJS	32767u
 
-/* A table of numbers, one per object, for memcg/; see slab_tag(). */
-typedef _Atomic(uint32_t) *slab_tags_t;
 
 /**
  * struct slab - a run of pages cut into equal objects; overlays struct page
@@ -61,8 +59,9 @@ struct slab {
 	 * good ones if it was the same pool's.
 	 */
 	bool dirty;
-	/* Of its objects, or NULL; set once, by compare-and-swap. */
-	_Atomic(slab_tags_t) tags;
+	_Atomic(bool) tagged;	/* all its pages lead to the tags */
+	/* Leads to its objects' tags (tags.c), or 0; set once, by compare-and-swap. */
+	_Atomic(uintptr_t) tags;
 };
 _Static_assert(sizeof(struct slab) == sizeof(struct page), "overlay");
 
@@ -117,6 +116,7 @@ struct slab_pool {
 	uint32_t object_size;	/* bytes the user asked for, at most */
 	uint32_t inuse;		/* bytes the user's data reaches to */
 	uint32_t align;
+	uint32_t tag_shift;	/* 2^tag_shift <= stride, as large as possible */
 	uint32_t link_offset;	/* of the free link in a free object */
 	uint32_t red_left;	/* debugging: red zone before each object */
 	uint32_t track_offset;	/* debugging: of owners' records, from the object */
@@ -236,9 +236,9 @@ void slab_destroy_retired(struct slab *chain);
 /* tags.c */
 
 /*
- * Make the table of a slab, if it has none; all 0. From then on the page map
- * sends who frees its objects the slow way, where tags are looked at. The caller
- * has an object of the slab. In a section. False: no memory.
+ * Make the table of a slab's tags, if it has none; all 0. From then on its pages'
+ * entries lack ENTRY_FAST. The caller has an object of the slab. In a section.
+ * False: no memory.
  */
 bool slab_tags_make(struct slab *slab);
 void slab_tags_free(struct slab *slab);
@@ -384,41 +384,37 @@ static inline char *slab_base(const struct slab *slab)
 }
 
 /*
- * Exact for the start of objects; for other addresses in the slab some place in
- * the table (slab_tags_make() made room).
+ * Where the tag of @obj stands; its page's entry lacks ENTRY_FAST. For an address
+ * inside an object it is some place in the table. NULL: there is no table, for all
+ * that this thread can know, so its objects have no tags.
  */
-static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab *slab,
-						   const struct slab_pool *pool,
-						   slab_tags_t tags,
+static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab_pool *pool,
 						   const void *obj)
 {
-	uint32_t offset = (uint32_t)((uintptr_t)obj - (uintptr_t)slab_base(slab) -
-				     pool->red_left);
+	/* Acquire: pairs with the exchange in slab_tags_make(), and publish(). */
+	uintptr_t tags = load_acquire(&((struct slab *)page_of(obj))->tags);
+	uintptr_t at = ((uintptr_t)obj - hot.arena_base) >> pool->tag_shift;
 
-	return &tags[offset * pool->reciprocal >> 32];
+	return likely(tags) ? (_Atomic(uint32_t) *)tags + at : NULL;
 }
 
 /*
  * The tag of an object in use, or that the caller took out of a lane: nobody
- * else writes it. 0 where there is no table. Of a debugged pool: only if it is
- * the start of an object for sure, since red zones lie before the first.
+ * else writes it.
  */
-static always_inline uint32_t slab_tag(const struct slab *slab,
-				       const struct slab_pool *pool,
+static always_inline uint32_t slab_tag(const struct slab_pool *pool,
 				       const void *obj)
 {
-	/* Acquire: pairs with the exchange in slab_tags_make(). */
-	slab_tags_t tags = load_acquire(&slab->tags);
+	_Atomic(uint32_t) *at = slab_tag_at(pool, obj);
 
-	return tags ? load_relaxed(slab_tag_at(slab, pool, tags, obj)) : 0;
+	return likely(at) ? load_relaxed(at) : 0;
 }
 
 /* There is a table. */
-static inline void slab_tag_set(const struct slab *slab, const void *obj,
+static inline void slab_tag_set(const struct slab_pool *pool, const void *obj,
 				uint32_t tag)
 {
-	store_relaxed(slab_tag_at(slab, slab_pool_of(slab),
-				  load_acquire(&slab->tags), obj), tag);
+	store_relaxed(slab_tag_at(pool, obj), tag);
 }
 
 #endif /* SLAB_SLAB_H */
