@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "group.h"
+#include "group_text.h"
 #include "probe.h"
 
 #define NR	1000
@@ -53,7 +53,7 @@ static struct shrinker *store_open(struct mem_cgroup *memcg, long batch)
 	assert_non_null(shrinker);
 	memset(&store, 0, sizeof(store));
 	store.memcg = memcg;
-	store.cache = accounted("store", 0);
+	store.cache = accounted("store", 100, 0);
 	shrinker->count_objects = count_store;
 	shrinker->scan_objects = scan_store;
 	shrinker->private_data = &store;
@@ -81,17 +81,9 @@ static void store_close(struct shrinker *shrinker)
 	kmem_cache_destroy(store.cache);
 }
 
-static struct mem_cgroup_events events_of(struct mem_cgroup *memcg)
-{
-	struct mem_cgroup_events e;
-
-	assert_int_equal(mem_cgroup_events(memcg, &e), 0);
-	return e;
-}
-
 static void at_the_limit_shrinkers_make_room(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "full"), *below = group(memcg, "b");
+	struct mem_cgroup *memcg = group_make(NULL, "full"), *below = group_make(memcg, "b");
 	struct shrinker *shrinker = store_open(below, 10);
 	uint64_t max = 100 * charge_of(store.cache);
 	struct mem_cgroup_events e;
@@ -118,13 +110,13 @@ static void at_the_limit_shrinkers_make_room(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		kmem_cache_free(store.cache, p[i]);
 	store_close(shrinker);
-	group_gone(below);
-	group_gone(memcg);
+	group_end(below);
+	group_end(memcg);
 }
 
 static void what_they_keep_is_refused(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "kept");
+	struct mem_cgroup *memcg = group_make(NULL, "kept");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	struct mem_cgroup_events e;
 
@@ -145,12 +137,12 @@ static void what_they_keep_is_refused(void **state)
 	assert_int_equal(store.scans, 0);
 	assert_int_equal(events_of(memcg).oom, 2);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void bulk_and_large_requests_reclaim(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "many"), *former;
+	struct mem_cgroup *memcg = group_make(NULL, "many"), *former;
 	struct shrinker *shrinker = store_open(memcg, 0);
 	void *p[200], *large;
 
@@ -167,18 +159,18 @@ static void bulk_and_large_requests_reclaim(void **state)
 			 (store.nr + 200) * charge_of(store.cache));
 	kmem_cache_free_bulk(store.cache, 200, p);
 	store_fill(NR);
-	large = alloc_in(memcg, NULL, GFP_KERNEL);
+	large = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 	assert_non_null(large);
 	assert_int_equal(mem_cgroup_current(memcg),
 			 store.nr * charge_of(store.cache) + LARGE_CHARGE);
 	kfree(large);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void a_limit_below_usage_reclaims_at_once(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "lowered");
+	struct mem_cgroup *memcg = group_make(NULL, "lowered");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 
@@ -193,12 +185,12 @@ static void a_limit_below_usage_reclaims_at_once(void **state)
 	assert_int_equal(store.nr, 0);
 	assert_int_equal(mem_cgroup_current(memcg), 0);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void memory_high_reclaims_and_allows(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "soft");
+	struct mem_cgroup *memcg = group_make(NULL, "soft");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 	void *p;
@@ -214,12 +206,12 @@ static void memory_high_reclaims_and_allows(void **state)
 	assert_true(mem_cgroup_current(memcg) <= NR * charge);
 	kmem_cache_free(store.cache, p);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void memory_reclaim_gives_back_that_much(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "reclaimed");
+	struct mem_cgroup *memcg = group_make(NULL, "reclaimed");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 	char text[32];
@@ -243,7 +235,7 @@ static void memory_reclaim_gives_back_that_much(void **state)
 	assert_true(store.nr < NR);
 	assert_ptr_equal(store.for_group, root_mem_cgroup);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* It needs a little memory itself, of the group that has none left. */
@@ -260,7 +252,7 @@ static void allocate_inside(struct probe *probe)
 
 static void allocating_inside_is_refused_not_nested(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "nested");
+	struct mem_cgroup *memcg = group_make(NULL, "nested");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	struct probe probe;
 
@@ -277,7 +269,7 @@ static void allocating_inside_is_refused_not_nested(void **state)
 	assert_true(probe.nr_scans > 0);
 	shrinker_free(probe.shrinker);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void *blocks[4096];
