@@ -370,10 +370,9 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		cache_free_slow(s, obj);
 }
 
-noinline_cold void cache_free_other(struct kmem_cache *s, void *obj,
-				    uint32_t entry)
+noinline_cold void cache_free_other(struct kmem_cache *s, void *obj)
 {
-	uint32_t tag = 0;
+	uint32_t entry = page_entry(obj), tag = 0;
 
 	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
 		struct kmem_cache *own = cache_of(obj, entry);

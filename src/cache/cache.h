@@ -130,7 +130,7 @@ void *cache_charge_new(struct kmem_cache *s, gfp_t flags, void *obj);
  * Free anything but NULL and ZERO_SIZE_PTR whose entry of the page map sent the
  * fast path away, or that found the array or its lane full. @s: its cache, or NULL.
  */
-void cache_free_other(struct kmem_cache *s, void *obj, uint32_t entry);
+void cache_free_other(struct kmem_cache *s, void *obj);
 /* Free some of @nr objects, from the first on, of slabs with tags; how many. */
 size_t cache_free_run(size_t nr, void **p);
 /* If it is charged it no longer is. In a section. */

@@ -191,11 +191,11 @@ static always_inline bool push_tagged(uintptr_t origin, uintptr_t lanes, void *o
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)
 {
-	uint32_t entry = page_entry(obj);
+	uint32_t entry = page_entry(obj) & ~ENTRY_ORDER;
 
 	/* The check must not delay the push: they don't depend on each other. */
-	if (unlikely((entry & ~ENTRY_ORDER) != s->entry)) {
-		if ((entry & ~ENTRY_ORDER) == s->entry_tagged &&
+	if (unlikely(entry != s->entry)) {
+		if (entry == s->entry_tagged &&
 		    likely(push_tagged(s->origin, s->array.lane_origin, obj,
 				       slab_tag(&s->pool, obj))))
 			return;
@@ -203,13 +203,13 @@ void kmem_cache_free(struct kmem_cache *s, void *obj)
 		return;
 	}
 	if (obj)
-		cache_free_other(s, obj, entry);
+		cache_free_other(s, obj);
 }
 
 /* The slot's offset leads to its lanes, without a look at slab or cache. */
-static noinline_cold void kfree_other(void *p, uint32_t entry)
+static __attribute__((noinline)) void kfree_other(void *p)
 {
-	uint32_t slot = entry & ENTRY_OFFSET;
+	uint32_t entry = page_entry(p), slot = entry & ENTRY_OFFSET;
 
 	if (slot && (entry & (ENTRY_SLAB | ENTRY_FAST)) == ENTRY_SLAB) {
 		struct slab_pool *pool = slab_pool_of(slab_of(p, entry));
@@ -220,7 +220,7 @@ static noinline_cold void kfree_other(void *p, uint32_t entry)
 				       slab_tag(pool, p))))
 			return;
 	}
-	cache_free_other(NULL, p, entry);
+	cache_free_other(NULL, p);
 }
 
 void kfree(const void *p)
@@ -234,7 +234,7 @@ void kfree(const void *p)
 	if (unlikely(!(entry & ENTRY_FAST) ||
 		     !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
 				(void *)p)) && !ZERO_OR_NULL_PTR(p))
-		kfree_other((void *)p, entry);
+		kfree_other((void *)p);
 }
 
 static size_t drop_nulls(size_t nr, void **p)

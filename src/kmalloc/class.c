@@ -18,6 +18,8 @@
 static _Atomic(struct kmem_cache *) caches[NR_KMALLOC_TYPES][KMALLOC_CLASSES];
 
 hidden uint32_t kmalloc_slots[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
+hidden _Atomic(struct kmem_cache *)
+	kmalloc_accounted[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
 
 uint32_t class_size(unsigned int index)
 {
@@ -76,14 +78,20 @@ static slab_flags_t class_flags(enum kmalloc_type type)
 	}
 }
 
-/* Make the class known to the fast path. */
-static void publish(unsigned int index, uint32_t slot)
+/* Make the class known to the fast paths. */
+static void publish(enum kmalloc_type type, unsigned int index,
+		    struct kmem_cache *s)
 {
 	uint32_t first = index ? class_size(index - 1) / 8 + 1 : 1;
 	uint32_t i;
 
-	for (i = first; i <= class_size(index) / 8; i++)
-		__atomic_store_n(&kmalloc_slots[i], slot, __ATOMIC_RELEASE);
+	for (i = first; i <= class_size(index) / 8; i++) {
+		if (type == KMALLOC_NORMAL)
+			__atomic_store_n(&kmalloc_slots[i], s->array.slot,
+					 __ATOMIC_RELEASE);
+		else if (type == KMALLOC_CGROUP && !slab_tracks_size(&s->pool))
+			store_release(&kmalloc_accounted[i], s);
+	}
 }
 
 static noinline_cold struct kmem_cache *make_class(enum kmalloc_type type,
@@ -105,8 +113,8 @@ static noinline_cold struct kmem_cache *make_class(enum kmalloc_type type,
 		if (cache_drop_reference(s, true) == CACHE_LAST)
 			cache_free_struct(s);
 		s = other;
-	} else if (s && type == KMALLOC_NORMAL) {
-		publish(index, s->array.slot);
+	} else if (s) {
+		publish(type, index, s);
 	}
 	section_leave();
 	return s;

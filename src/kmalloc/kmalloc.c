@@ -61,6 +61,7 @@ static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
 
 void *kmalloc(size_t size, gfp_t flags)
 {
+	struct kmem_cache *s;
 	void *obj;
 
 	/* Size 0 is none of these, and before start no size is. */
@@ -68,6 +69,12 @@ void *kmalloc(size_t size, gfp_t flags)
 		obj = slot_pop(hot.seq_base + kmalloc_slots[(size + 7) / 8]);
 		if (likely(obj))
 			return obj;
+	} else if (size - 1 < hot.kmalloc_max &&
+		   (flags & SPECIAL_FLAGS & ~__GFP_ZERO) == __GFP_ACCOUNT) {
+		/* Acquire: pairs with publish() in class.c. */
+		s = load_acquire(&kmalloc_accounted[(size + 7) / 8]);
+		if (likely(s))
+			return cache_alloc_accounted(s, flags);
 	}
 	return kmalloc_slow(size, flags, NUMA_NO_NODE);
 }

@@ -24,6 +24,10 @@ enum kmalloc_type {
  */
 extern hidden uint32_t kmalloc_slots[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
 
+/* As that, the caches of __GFP_ACCOUNT; NULL also where sizes are tracked. */
+extern hidden _Atomic(struct kmem_cache *)
+	kmalloc_accounted[KMALLOC_MAX_CACHE_SIZE / 8 + 1];
+
 /* Bytes a class gives; @index < KMALLOC_CLASSES. */
 uint32_t class_size(unsigned int index);
 /* The class for @size, 1 .. KMALLOC_MAX_CACHE_SIZE. */
