@@ -366,9 +366,62 @@ static void memory_that_shrinkers_free_serves_the_request(void **state)
 	child_free(&r);
 }
 
+/* The same for what lies in slabs. */
+static void slabs_come_from_shrinkers(void)
+{
+	struct kmem_cache *s = kmem_cache_create("slabs", 2048, NULL,
+						 SLAB_NO_MERGE);
+	void **chain = NULL, **p;
+	struct probe probe;
+	size_t nr;
+
+	require(s);
+	probe_start(&probe, 0, 0);
+	kmem_cache_free(s, kmem_cache_alloc(s, GFP_KERNEL));
+	memory_limit((size_t)16 << 20);
+	nr = fill_memory(0, GFP_NOWAIT | __GFP_NOWARN);
+	require(nr > 4 && nr < ARRAY_SIZE(blocks));
+	while ((p = kmem_cache_alloc(s, GFP_NOWAIT | __GFP_NOWARN))) {
+		*p = chain;
+		chain = p;
+	}
+	require(probe.nr_counts == 0);
+	probe.objects = nr;
+	probe.in_scan = give_memory;
+	probe.arg = &nr;
+	for (int i = 0; i < 1000; i++) {
+		p = kmem_cache_alloc(s, GFP_KERNEL);
+		require(p);
+		*p = chain;
+		chain = p;
+	}
+	require(probe.nr_scans > 0 && !nr);
+	memory_unlimit();
+	for (; chain; chain = p) {
+		p = *chain;
+		kmem_cache_free(s, chain);
+	}
+	shrinker_free(probe.shrinker);
+	kmem_cache_destroy(s);
+}
+
+static void slabs_that_shrinkers_free_serve_the_request(void **state)
+{
+	struct child_result r;
+
+	(void)state;
+	/* A sanitizer's own memory is limited too. */
+	if (SANITIZED)
+		skip();
+	r = child_exec("slabs_come_from_shrinkers", NULL);
+	child_assert_ok(&r);
+	child_free(&r);
+}
+
 static const struct child_action actions[] = {
 	{ "run_out_of_memory", run_out_of_memory },
 	{ "memory_comes_from_shrinkers", memory_comes_from_shrinkers },
+	{ "slabs_come_from_shrinkers", slabs_come_from_shrinkers },
 };
 
 static const struct CMUnitTest tests[] = {
@@ -381,6 +434,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(allocating_inside_is_refused_not_nested),
 	case_of(memory_that_is_out_asks_for_all),
 	case_of(memory_that_shrinkers_free_serves_the_request),
+	case_of(slabs_that_shrinkers_free_serve_the_request),
 };
 
 UNIT_MAIN(tests, actions)
