@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "memcg.h"
 #include "rcu.h"
 #include "scenario.h"
 
-#define MAX_ALLOCATORS	12
+#define MAX_ALLOCATORS	16
 #define NR_SIZES	3
 
 extern const unsigned int bench_sizes[NR_SIZES];
@@ -45,6 +46,7 @@ struct options {
 	const char *json;
 	const char *results;
 	struct rcu_params rcu;
+	struct memcg_params memcg;
 };
 
 /* A library that can be preloaded: libkmem, or a peer. */
@@ -153,6 +155,10 @@ bool worker_profile(struct worker *worker, unsigned int size, unsigned int n,
 		    double *share);
 /** worker_stop() - end it and wait */
 void worker_stop(struct worker *worker);
+/** worker_once() - one case in a process of its own; @size_n: size and n */
+bool worker_once(const struct allocator *allocator, const struct scenario *scenario,
+		 const struct options *options, const unsigned int size_n[2],
+		 struct answer *answer);
 
 /* worker.c */
 
@@ -174,6 +180,9 @@ bool mode_check(struct environment *env, double fast, double all);
 /** results_measure() - run a scenario; false if a worker of ours died */
 bool results_measure(const struct scenario *scenario, const struct options *options,
 		     struct results *results);
+/** results_alloc() - memory for all rounds of @rows; nr_allocators, nr_cases and
+ *  nr_rounds are set. False: there is none. Either way results_free() follows. */
+bool results_alloc(struct results *results, const struct allocator *rows);
 /** results_free() - give its memory back */
 void results_free(struct results *results);
 /** results_case() - size and n of case @c */
@@ -181,6 +190,11 @@ void results_case(const struct results *results, unsigned int c,
 		  unsigned int *size, unsigned int *n);
 /** results_rounds() - the rounds of case @c, row @a */
 double *results_rounds(const struct results *results, unsigned int c, unsigned int a);
+/** progress_runs() - say how far it is: @had of @nr_rounds times @nr_runs runs are
+ *  done, the first began at @since. On a terminal a line that renews itself,
+ *  otherwise a line a round. */
+void progress_runs(const char *name, unsigned int had, unsigned int nr_rounds,
+		   unsigned int nr_runs, uint64_t since);
 
 /* report.c */
 
@@ -189,6 +203,12 @@ void report_table(FILE *f, const struct results *results);
 /** report_json() - one JSON object */
 void report_json(FILE *f, const struct results *results,
 		 const struct environment *env);
+/** report_hits() - a line: which share of the operations took the fast path, by row */
+void report_hits(FILE *f, const struct results *results);
+/** json_hits() - the same as a member of a JSON object */
+void json_hits(FILE *f, const struct results *results);
+/** json_rounds() - one value per round as a member of a JSON object */
+void json_rounds(FILE *f, const char *key, const double *values, unsigned int nr);
 /** json_string() - @text as a JSON string */
 void json_string(FILE *f, const char *text);
 /** json_head() - opening brace and what all scenarios' objects begin with */
@@ -257,5 +277,36 @@ void rcu_report_json(FILE *f, const struct rcu_results *results,
 		     const struct environment *env);
 /** rcu_goals_report() - the numbers to reach, and what was reached (goals.c) */
 void rcu_goals_report(FILE *f, const struct rcu_results *results);
+
+/* memcg_run.c, memcg_report.c */
+
+/**
+ * struct memcg_results - `kmem-bench memcg`, all rounds
+ * @params:    as measured, nothing left to default
+ * @loop:      one case: enum memcg_loop_row; ns per pair
+ * @groups:    two cases, memcg_sizes[]: enum memcg_group_row; ns per pair
+ * @sendrecv:  two cases, enum memcg_socket: enum memcg_sendrecv_row
+ */
+struct memcg_results {
+	struct memcg_params params;
+	bool quick;
+	bool full;
+	bool touch;
+	unsigned int nr_rounds;
+	struct results loop;
+	struct results groups;
+	struct results sendrecv[NR_SENDRECV_VALUES];
+};
+
+/** memcg_measure() - as memory_measure() */
+bool memcg_measure(const struct options *options, const struct environment *env,
+		   FILE *json);
+/** memcg_report_table() - for people */
+void memcg_report_table(FILE *f, const struct memcg_results *results);
+/** memcg_report_json() - one JSON object */
+void memcg_report_json(FILE *f, const struct memcg_results *results,
+		       const struct environment *env);
+/** memcg_goals_report() - the numbers to reach, and what was reached (goals.c) */
+void memcg_goals_report(FILE *f, const struct memcg_results *results);
 
 #endif /* BENCH_BENCH_H */

@@ -149,21 +149,6 @@ const struct scenario scenario_memory_idle = {
 	.run = idle_run,
 };
 
-/* One case in a process of its own. */
-static bool run_once(const struct allocator *allocator, const struct scenario *scenario,
-		     const struct options *options, const unsigned int size_n[2],
-		     struct answer *answer)
-{
-	struct worker worker = { 0 };
-	bool ok;
-
-	if (!worker_start(&worker, allocator, scenario, options))
-		return false;
-	ok = worker_run(&worker, size_n[0], size_n[1], answer);
-	worker_stop(&worker);
-	return ok;
-}
-
 /* Where text and JSON go. */
 struct output {
 	FILE *json;
@@ -209,7 +194,7 @@ static bool measure_footprint(const struct allocator *allocator, unsigned int nr
 	unsigned int i;
 
 	for (i = 0; i < REPEATS; i++) {
-		if (!run_once(allocator, &scenario_memory_caches, options, size_n, &answer))
+		if (!worker_once(allocator, &scenario_memory_caches, options, size_n, &answer))
 			return false;
 		resident[i] = answer.value[0];
 		anonymous[i] = answer.value[1];
@@ -262,7 +247,7 @@ static bool measure_idle(const struct options *options, struct output *out,
 	struct answer answer;
 	double share;
 
-	if (!run_once(allocator, &scenario_memory_idle, options, size_n, &answer))
+	if (!worker_once(allocator, &scenario_memory_idle, options, size_n, &answer))
 		return false;
 	share = answer.value[2] / answer.value[0];
 	printf("  %-10s %9.1f %9.1f %9.1f %9.1f   %5.1f %%", allocator->name,

@@ -244,3 +244,58 @@ void rcu_goals_report(FILE *f, const struct rcu_results *results)
 		"the caller's kfree_rcu", "kmem_cache_free", ratio.median, ratio.low,
 		ratio.high, RCU_CALLER_GOAL, goal_word(&ratio, RCU_CALLER_GOAL));
 }
+
+/**
+ * struct memcg_goal - the same for `kmem-bench memcg`
+ * @rows:     the values that are compared, all cases of them
+ * @at_least: @limit is to be reached, not kept below
+ */
+struct memcg_goal {
+	const struct results *rows;
+	const char *what;
+	unsigned int ours;
+	unsigned int over;
+	double limit;
+	bool at_least;
+};
+
+/* A case's name, "32 bytes" say, and what was reached in it. */
+static void memcg_goal_report(FILE *f, const struct memcg_goal *goal, unsigned int c,
+			      const char *where)
+{
+	struct summary ratio;
+	struct summary inverse;
+	const char *word;
+
+	ratio_over(goal->rows, c, goal->ours, goal->over, &ratio);
+	ratio_over(goal->rows, c, goal->over, goal->ours, &inverse);
+	word = goal->at_least ? goal_word(&inverse, 1 / goal->limit) :
+				goal_word(&ratio, goal->limit);
+	fprintf(f, "goal: %-34s %-9s %7.3f [%.3f .. %.3f]  wanted %s %.2f  %s\n", goal->what,
+		where, ratio.median, ratio.low, ratio.high, goal->at_least ? ">=" : "<=",
+		goal->limit, word);
+}
+
+void memcg_goals_report(FILE *f, const struct memcg_results *results)
+{
+	const struct memcg_goal pair = { &results->loop, "accounted pair over plain",
+					 LOOP_ACCOUNTED, LOOP_PLAIN, 1.25, false };
+	const struct memcg_goal stock = { &results->loop, "pair without stock over with it",
+					  LOOP_NO_STOCK, LOOP_ACCOUNTED, 3.0, true };
+	const struct memcg_goal groups = { &results->groups, "eight groups in turns over one",
+					   GROUPS_8, GROUPS_1, 1.15, false };
+	const struct memcg_goal total = { &results->sendrecv[SENDRECV_TOTAL_NS],
+					  "messages, accounted over plain",
+					  SENDRECV_ACCOUNTED, SENDRECV_PLAIN, 1.01, false };
+	unsigned int c;
+	char size[32];
+
+	memcg_goal_report(f, &pair, 0, "");
+	memcg_goal_report(f, &stock, 0, "");
+	for (c = 0; c < NR_MEMCG_SIZES; c++) {
+		snprintf(size, sizeof(size), "%u B", memcg_sizes[c]);
+		memcg_goal_report(f, &groups, c, size);
+	}
+	for (c = 0; c < NR_SOCKETS; c++)
+		memcg_goal_report(f, &total, c, memcg_socket_names[c]);
+}

@@ -21,7 +21,7 @@ static const struct scenario *const scenarios[] = {
 /* For workers only. */
 static const struct scenario *const inner_scenarios[] = {
 	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
-	&scenario_rcu_caller,
+	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -36,6 +36,7 @@ static const struct special specials[] = {
 	{ "memory", "resident bytes: one cache, 1000 caches, idle after a 1 GiB peak",
 	  memory_measure },
 	{ "rcu", "kfree_rcu and call_rcu: the kernel's rcuscale kfree test", rcu_measure },
+	{ "memcg", "what it costs that objects are charged to a group", memcg_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
@@ -70,7 +71,8 @@ static void print_help(void)
 	puts("\n"
 	     "options:\n"
 	     "  --quick          fewer and shorter rounds, a smaller peak\n"
-	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3, but rcu always 7)\n"
+	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3, but rcu and\n"
+	     "                   memcg always 7)\n"
 	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
 	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
 	     "  --touch, --no-touch\n"
@@ -84,11 +86,18 @@ static void print_help(void)
 	     "  --machine        print the machine's name as in the results and exit\n"
 	     "  --help           print this and exit\n");
 	rcu_params_help();
+	puts("\noptions of memcg:\n"
+	     "  --full           100000000 pairs in batches, as published for the kernel\n"
+	     "                   (default: 10000000)\n"
+	     "  --memcg-pairs N  so many, at least 40\n"
+	     "  --memcg-messages N\n"
+	     "                   messages over each kind of socket (default 1400000, with\n"
+	     "                   --quick 100000)");
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
 		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
-		 OPT_HELP, OPT_FULL,
+		 OPT_HELP, OPT_FULL, OPT_MEMCG_PAIRS, OPT_MEMCG_MESSAGES,
 		 OPT_RCU = 0x100 };	/* plus enum rcu_option */
 
 static const struct option long_options[] = {
@@ -104,6 +113,8 @@ static const struct option long_options[] = {
 	{ "machine", no_argument, NULL, OPT_MACHINE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "full", no_argument, NULL, OPT_FULL },
+	{ "memcg-pairs", required_argument, NULL, OPT_MEMCG_PAIRS },
+	{ "memcg-messages", required_argument, NULL, OPT_MEMCG_MESSAGES },
 	{ "kfree-nthreads", required_argument, NULL, OPT_RCU + RCU_OPT_NTHREADS },
 	{ "kfree-loops", required_argument, NULL, OPT_RCU + RCU_OPT_LOOPS },
 	{ "kfree-alloc-num", required_argument, NULL, OPT_RCU + RCU_OPT_ALLOC_NUM },
@@ -122,16 +133,18 @@ static _Noreturn void usage_error(const char *what, const char *word)
 	exit(2);
 }
 
-static unsigned int parse_rounds(const char *text)
+/* @wrong: what to say otherwise. */
+static unsigned int parse_count(const char *text, long long min, long long max,
+				const char *wrong)
 {
 	char *end;
-	unsigned long rounds;
+	long long count;
 
 	errno = 0;
-	rounds = strtoul(text, &end, 10);
-	if (errno || end == text || *end || rounds < 1 || rounds > MEASURE_MAX_ROUNDS)
-		usage_error("rounds must be 1 to 99", text);
-	return (unsigned int)rounds;
+	count = strtoll(text, &end, 10);
+	if (errno || end == text || *end || count < min || count > max)
+		usage_error(wrong, text);
+	return (unsigned int)count;
 }
 
 static enum mode parse_mode(const char *text)
@@ -193,7 +206,16 @@ static void apply_option(int id, struct options *options)
 		options->full = true;
 		break;
 	case OPT_ROUNDS:
-		options->rounds = parse_rounds(optarg);
+		options->rounds = parse_count(optarg, 1, MEASURE_MAX_ROUNDS,
+					      "rounds must be 1 to 99");
+		break;
+	case OPT_MEMCG_PAIRS:
+		options->memcg.pairs = parse_count(optarg, MEMCG_MIN_PAIRS, UINT_MAX,
+						   "--memcg-pairs must be 40 or more");
+		break;
+	case OPT_MEMCG_MESSAGES:
+		options->memcg.messages = parse_count(optarg, 1, UINT_MAX,
+						      "--memcg-messages must be 1 or more");
 		break;
 	case OPT_MODE:
 		options->mode = parse_mode(optarg);

@@ -71,21 +71,27 @@ static uint64_t calibrate(measure_fn *fn, void *ctx,
 	}
 }
 
-double measure_loop(measure_fn *fn, void *ctx, const struct measure_plan *plan)
+double measure_slices(measure_fn *fn, void *ctx, uint64_t loops, unsigned int nr,
+		      uint64_t (*clock)(void))
 {
 	double slices[MEASURE_MAX_SLICES];
-	uint64_t loops = calibrate(fn, ctx, plan);
 	unsigned int i;
 
 	profile_join();
-	for (i = 0; i < plan->nr_slices; i++) {
-		uint64_t before = thread_ns();
+	for (i = 0; i < nr; i++) {
+		uint64_t before = clock();
 		uint64_t objects = fn(ctx, loops);
 
-		slices[i] = (double)(thread_ns() - before) / (double)objects;
+		slices[i] = (double)(clock() - before) / (double)objects;
 	}
 	profile_leave();
-	return median_of(slices, plan->nr_slices);
+	return median_of(slices, nr);
+}
+
+double measure_loop(measure_fn *fn, void *ctx, const struct measure_plan *plan)
+{
+	return measure_slices(fn, ctx, calibrate(fn, ctx, plan), plan->nr_slices,
+			      thread_ns);
 }
 
 /*

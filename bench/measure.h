@@ -68,6 +68,21 @@ typedef uint64_t measure_fn(void *ctx, uint64_t loops);
  */
 double measure_loop(measure_fn *fn, void *ctx, const struct measure_plan *plan);
 
+/**
+ * measure_slices() - time a loop in slices of a given length
+ * @fn:	   the loop
+ * @ctx:   passed on
+ * @loops: turns of a slice
+ * @nr:	   slices, 1 .. MEASURE_MAX_SLICES
+ * @clock: thread_ns(), or wall_ns() if waiting is part of the matter
+ *
+ * Without a warm-up. Joins the profile, if that is enabled.
+ *
+ * Return: ns per object, the median over the slices.
+ */
+double measure_slices(measure_fn *fn, void *ctx, uint64_t loops, unsigned int nr,
+		      uint64_t (*clock)(void));
+
 /** median_of() - the median; sorts @values, @nr > 0 */
 double median_of(double *values, unsigned int nr);
 

@@ -198,16 +198,6 @@ void rcu_report_table(FILE *f, const struct rcu_results *results)
 	print_caller(f, results);
 }
 
-static void json_rounds(FILE *f, const char *key, const double *values, unsigned int nr)
-{
-	unsigned int r;
-
-	fprintf(f, "\"%s\": [", key);
-	for (r = 0; r < nr; r++)
-		fprintf(f, "%s%.10g", r ? ", " : "", values[r]);
-	fputs("]", f);
-}
-
 static void json_per_object(FILE *f, const struct rcu_results *results, unsigned int a,
 			    enum rcu_value value, const char *key)
 {

@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -157,9 +156,7 @@ static bool table_init(struct results *table, const struct scenario *scenario,
 		.scenario = scenario, .nr_allocators = nr_rows, .nr_cases = 1,
 		.nr_rounds = nr_rounds,
 	};
-	memcpy(table->allocators, rows, nr_rows * sizeof(*rows));
-	table->ns = calloc((size_t)nr_rows * nr_rounds, sizeof(*table->ns));
-	return table->ns;
+	return results_alloc(table, rows);
 }
 
 static bool tables_init(struct rcu_results *results, const struct rows *rows)
@@ -196,19 +193,13 @@ double *rcu_rounds(const struct rcu_results *results, enum rcu_value value,
 	return results_rounds(&results->value[value], 0, a);
 }
 
-/* One run in a process of its own. */
 static bool run_once(const struct allocator *row, const struct scenario *scenario,
 		     const struct options *options, const struct rcu_params *params,
 		     struct answer *answer)
 {
-	struct worker worker = { 0 };
-	bool ok;
+	const unsigned int size_n[2] = { RCU_OBJECT_SIZE * params->mult, params->loops };
 
-	if (!worker_start(&worker, row, scenario, options))
-		return false;
-	ok = worker_run(&worker, RCU_OBJECT_SIZE * params->mult, params->loops, answer);
-	worker_stop(&worker);
-	return ok;
+	return worker_once(row, scenario, options, size_n, answer);
 }
 
 static bool run_row(struct rcu_results *results, const struct rows *rows,
@@ -245,23 +236,6 @@ static bool run_caller(struct rcu_results *results, const struct rows *rows,
 	return true;
 }
 
-static void progress(const struct rcu_results *results, unsigned int round,
-		     unsigned int done, unsigned int nr, uint64_t since)
-{
-	bool tty = isatty(STDERR_FILENO);
-	unsigned int all = results->nr_rounds * nr;
-	unsigned int had = round * nr + done;
-	double left = had ? (double)(wall_ns() - since) * (all - had) / had / 1e9 : 0;
-
-	if (tty && had == all)
-		fprintf(stderr, "\r\033[K");
-	else if (tty)
-		fprintf(stderr, "\r\033[Krcu: round %u of %u, run %u of %u, %.0f s left",
-			round + 1, results->nr_rounds, done + 1, nr, left);
-	else if (!done && had < all)
-		fprintf(stderr, "rcu: round %u of %u\n", round + 1, results->nr_rounds);
-}
-
 static bool run_rounds(struct rcu_results *results, const struct rows *rows,
 		       const struct options *options)
 {
@@ -275,12 +249,12 @@ static bool run_rounds(struct rcu_results *results, const struct rows *rows,
 		for (i = 0; ok && i < nr; i++) {
 			unsigned int a = (i + round) % nr;
 
-			progress(results, round, i, nr, since);
+			progress_runs("rcu", round * nr + i, results->nr_rounds, nr, since);
 			ok = a < rows->nr ? run_row(results, rows, options, a, round) :
 					    run_caller(results, rows, options, round);
 		}
 	}
-	progress(results, round, 0, nr, since);
+	progress_runs("rcu", round * nr, results->nr_rounds, nr, since);
 	return ok;
 }
 

@@ -30,7 +30,7 @@ static void print_row(FILE *f, const struct results *results, unsigned int c,
 	fputc('\n', f);
 }
 
-static void print_hits(FILE *f, const struct results *results)
+void report_hits(FILE *f, const struct results *results)
 {
 	const char *separator = "fast-path hits: ";
 	unsigned int a;
@@ -65,7 +65,7 @@ void report_table(FILE *f, const struct results *results)
 			print_row(f, results, c, a);
 	fprintf(f, "outside: time spent in the harness; the row harness runs the same "
 		"code on objects that are ready\n");
-	print_hits(f, results);
+	report_hits(f, results);
 }
 
 void json_string(FILE *f, const char *text)
@@ -107,6 +107,16 @@ void json_head(FILE *f, const char *scenario, const struct environment *env)
 	fprintf(f, "\"pair_fastpath_hits\": %.6f, \"libraries\": {", env->hits);
 	libraries_json(f);
 	fputs("},\n", f);
+}
+
+void json_rounds(FILE *f, const char *key, const double *values, unsigned int nr)
+{
+	unsigned int r;
+
+	fprintf(f, "\"%s\": [", key);
+	for (r = 0; r < nr; r++)
+		fprintf(f, "%s%.10g", r ? ", " : "", values[r]);
+	fputs("]", f);
 }
 
 static void json_row(FILE *f, const struct results *results, unsigned int c,
@@ -156,7 +166,7 @@ static void json_rows(FILE *f, const struct results *results, bool harness)
 	}
 }
 
-static void json_hits(FILE *f, const struct results *results)
+void json_hits(FILE *f, const struct results *results)
 {
 	const char *separator = "";
 	unsigned int a;

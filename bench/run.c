@@ -29,13 +29,25 @@ double *results_rounds(const struct results *results, unsigned int c, unsigned i
 	return results->ns + ((size_t)c * results->nr_allocators + a) * results->nr_rounds;
 }
 
+bool results_alloc(struct results *results, const struct allocator *rows)
+{
+	size_t nr = (size_t)results->nr_cases * results->nr_allocators;
+	size_t i;
+
+	memmove(results->allocators, rows, results->nr_allocators * sizeof(*rows));
+	results->ns = calloc(nr * results->nr_rounds, sizeof(*results->ns));
+	results->outside = calloc(nr, sizeof(*results->outside));
+	for (i = 0; results->outside && i < nr; i++)
+		results->outside[i] = -1;
+	return results->ns && results->outside;
+}
+
 static bool results_init(struct results *results, const struct scenario *scenario,
 			 const struct options *options)
 {
 	unsigned int nr_rounds = options->rounds ? options->rounds :
 				 options->quick ? ROUNDS_QUICK : ROUNDS;
 	unsigned int nr_ns = 0;
-	size_t nr_rows;
 
 	memset(results, 0, sizeof(*results));
 	while (scenario->ns[nr_ns])
@@ -46,10 +58,7 @@ static bool results_init(struct results *results, const struct scenario *scenari
 	results->touch = touches(scenario, options);
 	results->quick = options->quick;
 	results->nr_allocators = allocators_of(scenario, results->allocators);
-	nr_rows = (size_t)results->nr_cases * results->nr_allocators;
-	results->ns = calloc(nr_rows * nr_rounds, sizeof(*results->ns));
-	results->outside = calloc(nr_rows, sizeof(*results->outside));
-	return results->ns && results->outside;
+	return results_alloc(results, results->allocators);
 }
 
 void results_free(struct results *results)
@@ -82,6 +91,22 @@ static void progress(const struct results *results, unsigned int round,
 	else if (!c && done < all)
 		fprintf(stderr, "%s: %s %u of %u\n", results->scenario->name, what,
 			nr, results->nr_rounds);
+}
+
+void progress_runs(const char *name, unsigned int had, unsigned int nr_rounds,
+		   unsigned int nr_runs, uint64_t since)
+{
+	bool tty = isatty(STDERR_FILENO);
+	unsigned int all = nr_rounds * nr_runs;
+	double left = had ? (double)(wall_ns() - since) * (all - had) / had / 1e9 : 0;
+
+	if (tty && had == all)
+		fprintf(stderr, "\r\033[K");
+	else if (tty)
+		fprintf(stderr, "\r\033[K%s: round %u of %u, run %u of %u, %.0f s left", name,
+			had / nr_runs + 1, nr_rounds, had % nr_runs + 1, nr_runs, left);
+	else if (!(had % nr_runs) && had < all)
+		fprintf(stderr, "%s: round %u of %u\n", name, had / nr_runs + 1, nr_rounds);
 }
 
 /* The self check, after the last round. */

@@ -59,6 +59,9 @@ extern const struct scenario scenario_memory_idle;
 /* And of `kmem-bench rcu`. */
 extern const struct scenario scenario_rcu;
 extern const struct scenario scenario_rcu_caller;
+/* And of `kmem-bench memcg`. */
+extern const struct scenario scenario_memcg;
+extern const struct scenario scenario_memcg_sendrecv;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

@@ -204,3 +204,17 @@ void worker_stop(struct worker *worker)
 		waitpid(worker->pid, NULL, 0);
 	worker->pid = -1;
 }
+
+bool worker_once(const struct allocator *allocator, const struct scenario *scenario,
+		 const struct options *options, const unsigned int size_n[2],
+		 struct answer *answer)
+{
+	struct worker worker = { 0 };
+	bool ok;
+
+	if (!worker_start(&worker, allocator, scenario, options))
+		return false;
+	ok = worker_run(&worker, size_n[0], size_n[1], answer);
+	worker_stop(&worker);
+	return ok;
+}

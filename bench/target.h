@@ -12,6 +12,7 @@
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H
 
+#include <kmem/memcg.h>
 #include <kmem/slab.h>
 #include <kmem/stats.h>
 
@@ -54,6 +55,10 @@ struct target {
 	__typeof__(kmem_cache_stats) *cache_stats;
 	__typeof__(kmem_for_each_cache) *for_each_cache;
 	__typeof__(kmem_mode) *mode;
+	__typeof__(mem_cgroup_create) *memcg_create;
+	__typeof__(mem_cgroup_remove) *memcg_remove;
+	__typeof__(mem_cgroup_current) *memcg_current;
+	__typeof__(set_active_memcg) *set_active;
 };
 
 /* Set before the first job, constant afterwards. */

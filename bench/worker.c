@@ -148,6 +148,10 @@ static void target_init(void)
 	look_up(&target.cache_stats, "kmem_cache_stats");
 	look_up(&target.for_each_cache, "kmem_for_each_cache");
 	look_up(&target.mode, "kmem_mode");
+	look_up(&target.memcg_create, "mem_cgroup_create");
+	look_up(&target.memcg_remove, "mem_cgroup_remove");
+	look_up(&target.memcg_current, "mem_cgroup_current");
+	look_up(&target.set_active, "set_active_memcg");
 }
 
 struct hits {

@@ -210,6 +210,62 @@ def table_judges_no_row_that_ran_out_of_memory():
         '158 MB to 115 MB | 0.73 | - |' in text, text
 
 
+def memcg_row(name, rounds, **more):
+    """A row of kmem-bench memcg, of three rounds."""
+    return {'allocator': name, 'n': 1, 'threads': 1, 'ns_per_object': rounds[1],
+            'ns_rounds': rounds, 'spread': 0.5, **more}
+
+
+def memcg_message_row(name, socket, rounds, **more):
+    return {'allocator': name, 'socket': socket, 'allocator_share': 0.021,
+            'total_ns_rounds': rounds, 'sendto_ns_rounds': [2e6] * 3,
+            'recvfrom_ns_rounds': [1e6] * 3, 'object_ns_rounds': [90, 80, 70], **more}
+
+
+def memcg_result():
+    over = {'median': 1.2, 'low': 1.1, 'high': 1.3, 'verdict': 'slower'}
+    return {
+        'machine': 'm', 'commit': 'c', 'mode': 'rseq', 'rounds': 3,
+        'loop': {'pairs': 1400000, 'rows': [
+            memcg_row('plain', [4, 5, 10], size=256),
+            memcg_row('accounted', [5, 6, 11], size=256, over_plain=over),
+            memcg_row('no-stock', [20, 18, 11], size=256, over_plain=over)]},
+        'batches': {'pairs': 40, 'batch': 4, 'switch_ns': 8.5, 'rows': [
+            memcg_row(name, [base * size] * 3, size=size, n=n)
+            for size in (32, 4096) for name, n, base in
+            (('plain', 1, 1), ('groups-1', 1, 2), ('groups-8', 8, 3), ('kmalloc-accounted', 1, 9))]},
+        'sendrecv': {'messages': 7, 'size': 512, 'rows': [
+            memcg_message_row('plain', 'tcp', [1e6, 2e6, 4e6]),
+            memcg_message_row('accounted', 'tcp', [2e6, 2e6, 3e6], over_plain=over)]},
+        'published': [{'part': 'loop', 'what': 'pairs', 'unit': 'ms', 'figures': [110, 85]},
+                      {'part': 'sendrecv', 'what': 'sendto', 'unit': 'ms',
+                       'figures': [2576, 2989, 2984]}]}
+
+
+def table_takes_ratios_of_groups_round_by_round():
+    lines = list(load('results-table').memcg_goal_lines('memcg.json', memcg_result()))
+    assert lines == [
+        '| accounted pair, 256 B | 6.00 | plain | 1.20 | <= 1.25 | memcg.json |',
+        '| accounted pair without stock, 256 B | 18.00 | accounted | 3.00 | >= 3.00 '
+        '| memcg.json |',
+        '| accounted, eight groups in turns, 32 B | 96.00 | groups-1 | 1.50 | <= 1.15 '
+        '| memcg.json |',
+        '| accounted, eight groups in turns, 4096 B | 12288.00 | groups-1 | 1.50 | <= 1.15 '
+        '| memcg.json |',
+        '| messages, buffers accounted | - | plain | 1.00 | <= 1.01 | memcg.json |',
+    ], lines
+
+
+def table_shows_what_is_published_of_groups():
+    text = '\n'.join(load('results-table').memcg_lines(memcg_result()))
+    assert '| accounted | 8.40 | 6.00 | 50.0 % | 1.200 [1.100 .. 1.300] slower |' in text, text
+    assert '| groups-8 | 32 | 8 | 1 | 96.00 | 50.0 % | - | 1.50 |' in text, text
+    assert '| kmalloc-accounted | 32 | 1 | 1 | 288.00 | 50.0 % | - | - |' in text, text
+    assert '| batches of 4, 2021 series, patches 1 to 4, 4 KiB | 3.62 | 2.00 |' in text, text
+    assert '| plain | loopback TCP | 2 | 2 | 1 | 80 | 2.10 % | - |' in text, text
+    assert '| pairs | 110, 85 | ms |' in text and '| sendto | 2576, 2989, 2984 | ms |' in text
+
+
 def main():
     cases = [(name, case) for name, case in globals().items()
              if name.startswith(('run_tests_', 'limits_', 'layers_',
