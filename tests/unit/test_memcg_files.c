@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "memcg/memcg.h"
 #include "group_text.h"
@@ -515,6 +517,63 @@ static void a_removed_group_can_be_read(void **state)
 	group_end(top);
 }
 
+#define BUSY	16u	/* objects that each thread has at a time */
+
+static struct {
+	struct mem_cgroup *memcg;
+	struct kmem_cache *cache;
+	_Atomic(bool) stop;
+} busy;
+
+static void *be_busy(void *arg)
+{
+	void *p[BUSY];
+
+	(void)arg;
+	while (!busy.stop) {
+		for (size_t i = 0; i < BUSY; i++)
+			p[i] = alloc_in(busy.memcg, busy.cache, GFP_KERNEL);
+		for (size_t i = 0; i < BUSY; i++)
+			kmem_cache_free(busy.cache, p[i]);
+	}
+	return NULL;
+}
+
+/* Two of the three threads' objects fit. */
+static void figures_are_sane_while_they_change(void **state)
+{
+	struct mem_cgroup_stat st;
+	pthread_t thread[3];
+	uint64_t max, end;
+
+	(void)state;
+	busy.memcg = group_make(NULL, "busy");
+	busy.cache = accounted("busy", 100, 0);
+	max = 2 * BUSY * charge_of(busy.cache);
+	assert_int_equal(mem_cgroup_set_max(busy.memcg, max), 0);
+	busy.stop = false;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, be_busy, NULL),
+				 0);
+	end = group_clock_us() + 500000;
+	while (group_clock_us() < end) {
+		assert_true(mem_cgroup_current(busy.memcg) <= max);
+		assert_true(mem_cgroup_peak(busy.memcg) <= max);
+		assert_int_equal(mem_cgroup_stat(busy.memcg, &st), 0);
+		/* Read while it changes: no more than was ever there. */
+		assert_true(st.slab_unreclaimable <= 3 * max);
+		assert_true(st.slab_reclaimable == 0 && st.kernel == st.slab);
+		for (size_t f = 0; f < ARRAY_SIZE(all_files); f++)
+			text_of(busy.memcg, all_files[f]);
+	}
+	busy.stop = true;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	assert_stat(busy.memcg, 0, 0, 0);
+	group_end(busy.memcg);
+	kmem_cache_destroy(busy.cache);
+}
+
 static const struct CMUnitTest tests[] = {
 	case_of(a_new_group_has_used_nothing_and_may_use_all),
 	case_of(the_root_has_no_limits_and_no_events),
@@ -533,6 +592,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(without_shrinkers_nothing_is_reclaimed),
 	case_of(inside_the_allocator_it_is_try_again),
 	case_of(a_removed_group_can_be_read),
+	case_of(figures_are_sane_while_they_change),
 };
 
 int main(void)
