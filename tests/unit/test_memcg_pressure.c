@@ -4,6 +4,8 @@
  * memory.reclaim, and memory that is out. include/kmem/memcg.h and shrinker.h.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "group_text.h"
 #include "probe.h"
@@ -272,6 +274,106 @@ static void allocating_inside_is_refused_not_nested(void **state)
 	group_end(memcg);
 }
 
+/* A store of several threads; who shrinks it may hold its lock already. */
+static struct {
+	pthread_mutex_t lock;
+	struct mem_cgroup *memcg;
+	struct kmem_cache *cache;
+	void *objs[NR];
+	size_t nr;
+	_Atomic(uint64_t) allocated, refused, scanned;
+	_Atomic(bool) stop;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static unsigned long count_shared(struct shrinker *shrinker,
+				  struct shrink_control *sc)
+{
+	unsigned long nr = 0;
+
+	(void)shrinker;
+	require(sc->memcg == shared.memcg);
+	if (!pthread_mutex_trylock(&shared.lock)) {
+		nr = shared.nr;
+		pthread_mutex_unlock(&shared.lock);
+	}
+	return nr ? nr : SHRINK_EMPTY;
+}
+
+static unsigned long scan_shared(struct shrinker *shrinker,
+				 struct shrink_control *sc)
+{
+	unsigned long nr = 0;
+
+	(void)shrinker;
+	if (pthread_mutex_trylock(&shared.lock))
+		return SHRINK_STOP;
+	for (; nr < sc->nr_to_scan && shared.nr; nr++)
+		kmem_cache_free(shared.cache, shared.objs[--shared.nr]);
+	pthread_mutex_unlock(&shared.lock);
+	shared.scanned += nr;
+	return nr;
+}
+
+/* Allocates with and without the lock, and never frees but to make room. */
+static void *share(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+	void *p;
+
+	while (!shared.stop) {
+		bool locked = random_next(&seed) % 4 == 0;
+
+		if (locked)
+			pthread_mutex_lock(&shared.lock);
+		p = alloc_in(shared.memcg, shared.cache, GFP_KERNEL);
+		if (!locked)
+			pthread_mutex_lock(&shared.lock);
+		if (p && shared.nr < NR)
+			shared.objs[shared.nr++] = p;
+		else
+			kmem_cache_free(shared.cache, p);
+		pthread_mutex_unlock(&shared.lock);
+		(*(p ? &shared.allocated : &shared.refused))++;
+	}
+	return NULL;
+}
+
+static void threads_make_room_for_each_other(void **state)
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "shared");
+	uint64_t max, end;
+	pthread_t thread[4];
+
+	(void)state;
+	assert_non_null(shrinker);
+	shared.memcg = group_make(NULL, "shared");
+	shared.cache = accounted("shared", 100, 0);
+	shrinker->count_objects = count_shared;
+	shrinker->scan_objects = scan_shared;
+	shrinker->batch = 8;
+	shrinker_register(shrinker);
+	max = 200 * charge_of(shared.cache);
+	assert_int_equal(mem_cgroup_set_max(shared.memcg, max), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, share,
+						(void *)(i + 1)), 0);
+	end = group_clock_us() + 500000;
+	while (group_clock_us() < end)
+		assert_true(mem_cgroup_current(shared.memcg) <= max);
+	shared.stop = true;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	shrinker_free(shrinker);
+	assert_true(shared.scanned > 0 && shared.allocated > 1000);
+	assert_int_equal(shared.allocated, shared.scanned + shared.nr);
+	assert_charged(shared.memcg, shared.nr * charge_of(shared.cache));
+	while (shared.nr)
+		kmem_cache_free(shared.cache, shared.objs[--shared.nr]);
+	assert_int_equal(events_of(shared.memcg).oom, shared.refused);
+	group_end(shared.memcg);
+	kmem_cache_destroy(shared.cache);
+}
+
 static void *blocks[4096];
 
 /* Returns how many there are then; @nr are there. */
@@ -432,6 +534,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(memory_high_reclaims_and_allows),
 	case_of(memory_reclaim_gives_back_that_much),
 	case_of(allocating_inside_is_refused_not_nested),
+	case_of(threads_make_room_for_each_other),
 	case_of(memory_that_is_out_asks_for_all),
 	case_of(memory_that_shrinkers_free_serves_the_request),
 	case_of(slabs_that_shrinkers_free_serve_the_request),
