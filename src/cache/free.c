@@ -191,13 +191,14 @@ static always_inline bool push_tagged(uintptr_t origin, uintptr_t lanes, void *o
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)
 {
+	uintptr_t offset = (uintptr_t)obj - hot.arena_base;
 	uint32_t entry = page_entry(obj) & ~ENTRY_ORDER;
 
 	/* The check must not delay the push: they don't depend on each other. */
 	if (unlikely(entry != s->entry)) {
 		if (entry == s->entry_tagged &&
 		    likely(push_tagged(s->origin, s->array.lane_origin, obj,
-				       slab_tag(&s->pool, obj))))
+				       slab_tag(&s->pool, offset))))
 			return;
 	} else if (likely(slot_push(s->origin, obj))) {
 		return;
@@ -217,7 +218,8 @@ static __attribute__((noinline)) void kfree_other(void *p)
 		if (likely(!slab_is_debugged(pool) &&
 			   push_tagged(hot.seq_base + slot,
 				       pcpu_lane_origin(slot), p,
-				       slab_tag(pool, p))))
+				       slab_tag(pool, (uintptr_t)p -
+						      hot.arena_base))))
 			return;
 	}
 	cache_free_other(NULL, p);

@@ -384,18 +384,23 @@ static inline char *slab_base(const struct slab *slab)
 }
 
 /*
- * Where the tag of @obj stands; its page's entry lacks ENTRY_FAST. For an address
- * inside an object it is some place in the table. NULL: there is no table, for all
- * that this thread can know, so its objects have no tags.
+ * Where the tag of the object @offset bytes into the arena stands; its page's entry
+ * lacks ENTRY_FAST. For an address inside an object it is some place in the table.
+ * @tags: what leads to it; 0: there is no table, for all that this thread can know,
+ * so its objects have no tags.
  */
 static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab_pool *pool,
-						   const void *obj)
+						   uintptr_t tags,
+						   uintptr_t offset)
 {
-	/* Acquire: pairs with the exchange in slab_tags_make(), and publish(). */
-	uintptr_t tags = load_acquire(&((struct slab *)page_of(obj))->tags);
-	uintptr_t at = ((uintptr_t)obj - hot.arena_base) >> pool->tag_shift;
+	return (_Atomic(uint32_t) *)tags + (offset >> pool->tag_shift);
+}
 
-	return likely(tags) ? (_Atomic(uint32_t) *)tags + at : NULL;
+/* Acquire: pairs with the exchange in slab_tags_make(), and publish(). */
+static always_inline uintptr_t slab_tags_of(uintptr_t offset)
+{
+	return load_acquire(&((struct slab *)
+			      &page_records[offset >> PAGE_SHIFT])->tags);
 }
 
 /*
@@ -403,18 +408,20 @@ static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab_pool *pool
  * else writes it.
  */
 static always_inline uint32_t slab_tag(const struct slab_pool *pool,
-				       const void *obj)
+				       uintptr_t offset)
 {
-	_Atomic(uint32_t) *at = slab_tag_at(pool, obj);
+	uintptr_t tags = slab_tags_of(offset);
 
-	return likely(at) ? load_relaxed(at) : 0;
+	return likely(tags) ? load_relaxed(slab_tag_at(pool, tags, offset)) : 0;
 }
 
 /* There is a table. */
 static inline void slab_tag_set(const struct slab_pool *pool, const void *obj,
 				uint32_t tag)
 {
-	store_relaxed(slab_tag_at(pool, obj), tag);
+	uintptr_t offset = (uintptr_t)obj - hot.arena_base;
+
+	store_relaxed(slab_tag_at(pool, slab_tags_of(offset), offset), tag);
 }
 
 #endif /* SLAB_SLAB_H */
