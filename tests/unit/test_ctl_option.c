@@ -12,7 +12,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kmem/memcg.h>
+
 #include "unit.h"
+
+/* Does one object make more be charged than it is? */
+static bool charges_ahead(void)
+{
+	struct mem_cgroup *memcg = mem_cgroup_create(NULL, "probe");
+	void *p;
+	bool ahead;
+
+	require(memcg);
+	set_active_memcg(memcg);
+	p = kmalloc(64, GFP_KERNEL_ACCOUNT);
+	set_active_memcg(NULL);
+	require(p && mem_cgroup_current(memcg) > 0);
+	ahead = mem_cgroup_peak(memcg) > mem_cgroup_current(memcg);
+	kfree(p);
+	mem_cgroup_put(memcg);
+	return ahead;
+}
 
 /* What the options made of the library, one "name=value" a line. */
 static void print_state(void)
@@ -26,6 +46,7 @@ static void print_state(void)
 	printf("array=%u\n", st.sheaf_capacity);
 	printf("cpu_partial=%u\n", st.cpu_partial);
 	printf("flags=%#x\n", st.flags);
+	printf("ahead=%d\n", charges_ahead());
 	kmem_cache_free(s, kmem_cache_alloc(s, GFP_KERNEL));
 	kmem_cache_destroy(s);
 }
@@ -86,9 +107,13 @@ static void environment_sets_options(void **state)
 	assert_state("KMEM_FAKE_NUMA=4", "array", "^[0-9]+$");
 	assert_state("KMEM_FAKE_CPUS=300", "array", "^[0-9]+$");
 	assert_state("KMEM_HOUSEKEEPER=0", "array", "^[0-9]+$");
+	assert_state("KMEM_MEMCG_STOCK=0", "ahead", "^0$");
 	if (!bare_environment())
 		return;
 	assert_state(NULL, "cpu_partial", "^[1-9]");
+	assert_state(NULL, "ahead", "^1$");
+	assert_state("KMEM_MEMCG_STOCK=1", "ahead", "^1$");
+	assert_state("KMEM_MEMCG_STAT_CACHE=0", "ahead", "^1$");
 	assert_state("KMEM_CPU_PARTIAL=1", "cpu_partial", "^[1-9]");
 	assert_state(NULL, "array", "^[1-9]");
 }
@@ -113,7 +138,9 @@ static const char *const malformed[] = {
 	"ARRAY=4294967297", "ARRAY=1e2", "ARRAY=", "ARRAY=+", "FAKE_NUMA=x",
 	"FAKE_NUMA=-4", "FAKE_NUMA=4294967300", "FAKE_CPUS=many",
 	"FAKE_CPUS=-1", "FAKE_CPUS=1000000000", "HOUSEKEEPER=maybe",
-	"HOUSEKEEPER=3", "FAILSLAB=1", "FAILSLAB=1,2,3", "FAILSLAB=a,b,c,d",
+	"HOUSEKEEPER=3", "MEMCG_STOCK=2", "MEMCG_STOCK=",
+	"MEMCG_STAT_CACHE=no", "MEMCG_STAT_CACHE=-0",
+	"FAILSLAB=1", "FAILSLAB=1,2,3", "FAILSLAB=a,b,c,d",
 	"FAILSLAB=1,100,0,0,0", "FAILSLAB=1,101x,0,1",
 };
 
@@ -157,6 +184,8 @@ static void well_formed_values_are_silent(void **state)
 		"KMEM_CPU_PARTIAL=0", "KMEM_ARRAY=1", "KMEM_ARRAY=64",
 		"KMEM_FAKE_NUMA=1", "KMEM_FAKE_NUMA=2", "KMEM_FAKE_CPUS=64",
 		"KMEM_FAKE_CPUS=8192", "KMEM_HOUSEKEEPER=1",
+		"KMEM_MEMCG_STOCK=0", "KMEM_MEMCG_STOCK=1",
+		"KMEM_MEMCG_STAT_CACHE=0", "KMEM_MEMCG_STAT_CACHE=1",
 		"KMEM_SLAB_DEBUG=", "KMEM_SLAB_DEBUG=-", "KMEM_SLAB_DEBUG=fzpu",
 		"KMEM_SLAB_DEBUG=Z,probe;P,other*", "KMEM_FAILSLAB=1,0,0,-1",
 		"KMEM_FAILSLAB=10,0,100,5" };

@@ -5,22 +5,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "memcg/memcg.h"
-#include "group.h"
-
-/* The value of a node in a line of memory.numa_stat. */
-static uint64_t node_of(struct mem_cgroup *memcg, const char *key, unsigned int nid)
-{
-	const char *line = strstr(text_of(memcg, "memory.numa_stat"), key);
-	char name[16];
-
-	assert_non_null(line);
-	snprintf(name, sizeof(name), " N%u=", nid);
-	line = strstr(line, name);
-	assert_non_null(line);
-	return strtoull(line + strlen(name), NULL, 10);
-}
+#include "group_text.h"
 
 static unsigned int nr_nodes(void)
 {
@@ -42,7 +31,7 @@ static void a_new_group_has_used_nothing_and_may_use_all(void **state)
 {
 	static const char events[] = "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n"
 				     "oom_group_kill 0\n";
-	struct mem_cgroup *memcg = group(NULL, "new");
+	struct mem_cgroup *memcg = group_make(NULL, "new");
 
 	(void)state;
 	assert_file(memcg, "memory.current", "0\n");
@@ -60,7 +49,7 @@ static void a_new_group_has_used_nothing_and_may_use_all(void **state)
 		assert_file(memcg, "memory.numa_stat",
 			    "slab_reclaimable N0=0 N1=0 N2=0 N3=0\n"
 			    "slab_unreclaimable N0=0 N1=0 N2=0 N3=0\n");
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void the_root_has_no_limits_and_no_events(void **state)
@@ -103,7 +92,7 @@ static void other_names_are_no_files(void **state)
 		"memory.swap.max", "memory.events.", "memory.events.Local",
 		"cgroup.procs",
 	};
-	struct mem_cgroup *memcg = group(NULL, "names");
+	struct mem_cgroup *memcg = group_make(NULL, "names");
 	char buf[64] = "unchanged";
 
 	(void)state;
@@ -116,7 +105,7 @@ static void other_names_are_no_files(void **state)
 		assert_int_equal(mem_cgroup_write(memcg, names[i], "?"), -ENOENT);
 	}
 	assert_string_equal(buf, "unchanged");
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void files_have_a_direction(void **state)
@@ -125,7 +114,7 @@ static void files_have_a_direction(void **state)
 			"memory.stat", "memory.numa_stat", "memory.events",
 			"memory.events.local" };
 	static const char *const texts[] = { "1", "max", "", "garbage" };
-	struct mem_cgroup *memcg = group(NULL, "direction");
+	struct mem_cgroup *memcg = group_make(NULL, "direction");
 	char buf[64] = "unchanged";
 
 	(void)state;
@@ -140,13 +129,13 @@ static void files_have_a_direction(void **state)
 	assert_int_equal(mem_cgroup_read(root_mem_cgroup, "memory.reclaim", buf,
 					 sizeof(buf)), -EACCES);
 	assert_string_equal(buf, "unchanged");
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* Every length around that of the text. */
 static void short_buffers_stay_as_they_are(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "short");
+	struct mem_cgroup *memcg = group_make(NULL, "short");
 	char want[4096], buf[4096];
 
 	(void)state;
@@ -171,11 +160,11 @@ static void short_buffers_stay_as_they_are(void **state)
 						sizeof(buf) - len - 1));
 		}
 	}
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* The files say what the typed calls say, and that is @bytes. */
-static void assert_charged(struct mem_cgroup *memcg, uint64_t bytes)
+static void assert_figures(struct mem_cgroup *memcg, uint64_t bytes)
 {
 	assert_int_equal(mem_cgroup_current(memcg), bytes);
 	assert_file(memcg, "memory.current", "%" PRIu64 "\n", bytes);
@@ -201,20 +190,20 @@ static void assert_stat(struct mem_cgroup *memcg, uint64_t reclaimable,
 		    "\nslab %" PRIu64 "\n", slab + large, reclaimable,
 		    unreclaimable, slab);
 	for (nid = 0; nid < nr_nodes(); nid++) {
-		sum[0] += node_of(memcg, "slab_reclaimable", nid);
-		sum[1] += node_of(memcg, "slab_unreclaimable", nid);
+		sum[0] += node_stat(memcg, "slab_reclaimable", nid);
+		sum[1] += node_stat(memcg, "slab_unreclaimable", nid);
 	}
 	assert_int_equal(sum[0], reclaimable);
 	assert_int_equal(sum[1], unreclaimable);
-	assert_charged(memcg, slab + large);
+	assert_figures(memcg, slab + large);
 }
 
 static void what_is_alive_is_what_files_say(void **state)
 {
-	struct mem_cgroup *top = group(NULL, "alive"), *below = group(top, "below");
-	struct mem_cgroup *beside = group(top, "beside");
-	struct kmem_cache *keep = accounted("keep", 0);
-	struct kmem_cache *drop = accounted("drop", SLAB_RECLAIM_ACCOUNT);
+	struct mem_cgroup *top = group_make(NULL, "alive"), *below = group_make(top, "below");
+	struct mem_cgroup *beside = group_make(top, "beside");
+	struct kmem_cache *keep = accounted("keep", 100, 0);
+	struct kmem_cache *drop = accounted("drop", 100, SLAB_RECLAIM_ACCOUNT);
 	uint64_t a = charge_of(keep), b = charge_of(drop);
 	void *kept[300], *dropped[700], *large;
 
@@ -222,14 +211,14 @@ static void what_is_alive_is_what_files_say(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		kept[i] = alloc_in(below, keep, GFP_KERNEL);
 		assert_non_null(kept[i]);
-		assert_charged(below, a * (i + 1));
+		assert_figures(below, a * (i + 1));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++) {
 		dropped[i] = alloc_in(below, drop, GFP_KERNEL);
 		assert_non_null(dropped[i]);
 	}
 	assert_stat(below, 700 * b, 300 * a, 0);
-	large = alloc_in(below, NULL, GFP_KERNEL);
+	large = kmalloc_in(below, LARGE, GFP_KERNEL_ACCOUNT);
 	assert_non_null(large);
 	assert_stat(below, 700 * b, 300 * a, LARGE_CHARGE);
 	assert_stat(top, 700 * b, 300 * a, LARGE_CHARGE);
@@ -242,17 +231,17 @@ static void what_is_alive_is_what_files_say(void **state)
 		kmem_cache_free(keep, kept[i]);
 	assert_stat(below, 0, 0, 0);
 	assert_stat(top, 0, 0, 0);
-	group_gone(below);
-	group_gone(beside);
-	group_gone(top);
+	group_end(below);
+	group_end(beside);
+	group_end(top);
 	kmem_cache_destroy(keep);
 	kmem_cache_destroy(drop);
 }
 
 static void the_root_has_the_sum(void **state)
 {
-	struct mem_cgroup *one = group(NULL, "one"), *two = group(NULL, "two");
-	struct kmem_cache *s = accounted("summed", 0);
+	struct mem_cgroup *one = group_make(NULL, "one"), *two = group_make(NULL, "two");
+	struct kmem_cache *s = accounted("summed", 100, 0);
 	size_t before = mem_cgroup_current(root_mem_cgroup);
 	struct mem_cgroup_stat was, is;
 	void *p, *q;
@@ -260,9 +249,9 @@ static void the_root_has_the_sum(void **state)
 	(void)state;
 	assert_int_equal(mem_cgroup_stat(root_mem_cgroup, &was), 0);
 	p = alloc_in(one, s, GFP_KERNEL);
-	q = alloc_in(two, NULL, GFP_KERNEL);
+	q = kmalloc_in(two, LARGE, GFP_KERNEL_ACCOUNT);
 	assert_true(p && q);
-	assert_charged(root_mem_cgroup, before + charge_of(s) + LARGE_CHARGE);
+	assert_figures(root_mem_cgroup, before + charge_of(s) + LARGE_CHARGE);
 	assert_int_equal(mem_cgroup_stat(root_mem_cgroup, &is), 0);
 	assert_int_equal(is.slab_unreclaimable - was.slab_unreclaimable,
 			 charge_of(s));
@@ -270,17 +259,17 @@ static void the_root_has_the_sum(void **state)
 	kmem_cache_free(s, p);
 	kfree(q);
 	assert_int_equal(mem_cgroup_current(root_mem_cgroup), before);
-	group_gone(one);
-	group_gone(two);
+	group_end(one);
+	group_end(two);
 	kmem_cache_destroy(s);
 }
 
 static void nodes_are_told_apart(void **state)
 {
 	static const char *const key[] = { "slab_unreclaimable", "slab_reclaimable" };
-	struct mem_cgroup *memcg = group(NULL, "nodes"), *former;
-	struct kmem_cache *s[2] = { accounted("a", 0),
-				    accounted("b", SLAB_RECLAIM_ACCOUNT) };
+	struct mem_cgroup *memcg = group_make(NULL, "nodes"), *former;
+	struct kmem_cache *s[2] = { accounted("a", 100, 0),
+				    accounted("b", 100, SLAB_RECLAIM_ACCOUNT) };
 	void *p[2][64];
 
 	(void)state;
@@ -291,7 +280,7 @@ static void nodes_are_told_apart(void **state)
 				p[kind][i] = kmem_cache_alloc_node(s[kind],
 					GFP_KERNEL | __GFP_THISNODE, (int)nid);
 			set_active_memcg(former);
-			assert_int_equal(node_of(memcg, key[kind], nid),
+			assert_int_equal(node_stat(memcg, key[kind], nid),
 					 (nid + 1) * charge_of(s[kind]));
 		}
 		assert_stat(memcg, (nid + 1) * charge_of(s[1]),
@@ -300,15 +289,15 @@ static void nodes_are_told_apart(void **state)
 			kmem_cache_free_bulk(s[kind], nid + 1, p[kind]);
 		assert_stat(memcg, 0, 0, 0);
 	}
-	group_gone(memcg);
+	group_end(memcg);
 	kmem_cache_destroy(s[0]);
 	kmem_cache_destroy(s[1]);
 }
 
 static void peak_stays(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "peak");
-	void *p = alloc_in(memcg, NULL, GFP_KERNEL);
+	struct mem_cgroup *memcg = group_make(NULL, "peak");
+	void *p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 	size_t peak = mem_cgroup_peak(memcg);
 
 	(void)state;
@@ -317,14 +306,14 @@ static void peak_stays(void **state)
 	kfree(p);
 	assert_int_equal(mem_cgroup_current(memcg), 0);
 	assert_int_equal(mem_cgroup_peak(memcg), peak);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* Not even what CPUs hold charged ahead passes the limit. */
 static void peak_is_within_the_limit(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "tight");
-	struct kmem_cache *s = accounted("tight", 0);
+	struct mem_cgroup *memcg = group_make(NULL, "tight");
+	struct kmem_cache *s = accounted("tight", 100, 0);
 	void *p[10];
 
 	(void)state;
@@ -332,11 +321,11 @@ static void peak_is_within_the_limit(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		assert_non_null(p[i] = alloc_in(memcg, s, GFP_KERNEL));
 	assert_null(alloc_in(memcg, s, GFP_KERNEL));
-	assert_charged(memcg, 10 * charge_of(s));
+	assert_figures(memcg, 10 * charge_of(s));
 	assert_int_equal(mem_cgroup_peak(memcg), 10 * charge_of(s));
 	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		kmem_cache_free(s, p[i]);
-	group_gone(memcg);
+	group_end(memcg);
 	kmem_cache_destroy(s);
 }
 
@@ -354,14 +343,14 @@ static void assert_events(struct mem_cgroup *memcg, bool max, uint64_t oom,
 
 static void refusals_are_events_where_the_limit_is(void **state)
 {
-	struct mem_cgroup *top = group(NULL, "top"), *mid = group(top, "mid");
-	struct mem_cgroup *low = group(mid, "low");
+	struct mem_cgroup *top = group_make(NULL, "top"), *mid = group_make(top, "mid");
+	struct mem_cgroup *low = group_make(mid, "low");
 	struct mem_cgroup_events e;
 
 	(void)state;
 	assert_int_equal(mem_cgroup_write(mid, "memory.max", "4K"), 0);
-	assert_null(alloc_in(low, NULL, GFP_KERNEL));
-	assert_null(alloc_in(low, NULL, GFP_KERNEL));
+	assert_null(kmalloc_in(low, LARGE, GFP_KERNEL_ACCOUNT));
+	assert_null(kmalloc_in(low, LARGE, GFP_KERNEL_ACCOUNT));
 	assert_events(low, false, 0, false);
 	assert_events(low, false, 0, true);
 	assert_events(mid, true, 2, false);
@@ -375,20 +364,20 @@ static void refusals_are_events_where_the_limit_is(void **state)
 	assert_true(!e.low && !e.high && !e.oom_kill && !e.oom_group_kill);
 	assert_int_equal(mem_cgroup_events(low, &e), 0);
 	assert_true(!e.max && !e.oom);
-	group_gone(low);
-	group_gone(mid);
-	group_gone(top);
+	group_end(low);
+	group_end(mid);
+	group_end(top);
 }
 
 static void usage_above_high_is_an_event(void **state)
 {
-	struct mem_cgroup *top = group(NULL, "above"), *memcg = group(top, "high");
+	struct mem_cgroup *top = group_make(NULL, "above"), *memcg = group_make(top, "high");
 	struct mem_cgroup_events e;
 	void *p;
 
 	(void)state;
 	assert_int_equal(mem_cgroup_write(memcg, "memory.high", "1K"), 0);
-	p = alloc_in(memcg, NULL, GFP_KERNEL);
+	p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 	assert_non_null(p);
 	assert_int_equal(mem_cgroup_events(memcg, &e), 0);
 	assert_true(e.high && !e.max && !e.oom);
@@ -398,15 +387,15 @@ static void usage_above_high_is_an_event(void **state)
 	assert_int_equal(key_of(text_of(top, "memory.events"), "high"), e.high);
 	assert_int_equal(key_of(text_of(top, "memory.events.local"), "high"), 0);
 	kfree(p);
-	group_gone(memcg);
-	group_gone(top);
+	group_end(memcg);
+	group_end(top);
 }
 
 /* Each one, though they come several at a time. */
 static void objects_above_high_are_events(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "objects");
-	struct kmem_cache *s = accounted("objects", 0);
+	struct mem_cgroup *memcg = group_make(NULL, "objects");
+	struct kmem_cache *s = accounted("objects", 100, 0);
 	void *p[40];
 
 	(void)state;
@@ -416,25 +405,25 @@ static void objects_above_high_are_events(void **state)
 		assert_int_equal(key_of(text_of(memcg, "memory.events"), "high"),
 				 i < 20 ? 0 : i - 19);
 	}
-	assert_charged(memcg, 40 * charge_of(s));
+	assert_figures(memcg, 40 * charge_of(s));
 	kmem_cache_free_bulk(s, ARRAY_SIZE(p), p);
-	group_gone(memcg);
+	group_end(memcg);
 	kmem_cache_destroy(s);
 }
 
 static void a_limit_below_usage_is_accepted(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "below-usage");
-	struct kmem_cache *s = accounted("used", 0);
-	void *p = alloc_in(memcg, NULL, GFP_KERNEL), *q;
+	struct mem_cgroup *memcg = group_make(NULL, "below-usage");
+	struct kmem_cache *s = accounted("used", 100, 0);
+	void *p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT), *q;
 
 	(void)state;
 	assert_non_null(p);
 	assert_int_equal(mem_cgroup_write(memcg, "memory.max", "1K"), 0);
 	assert_limit(memcg, "memory.max", 1024);
-	assert_charged(memcg, LARGE_CHARGE);
+	assert_figures(memcg, LARGE_CHARGE);
 	assert_null(alloc_in(memcg, s, GFP_KERNEL));
-	assert_charged(memcg, LARGE_CHARGE);
+	assert_figures(memcg, LARGE_CHARGE);
 	kfree(p);
 	q = alloc_in(memcg, s, GFP_KERNEL);
 	assert_non_null(q);
@@ -446,14 +435,14 @@ static void a_limit_below_usage_is_accepted(void **state)
 	q = alloc_in(memcg, s, GFP_KERNEL);
 	assert_non_null(q);
 	kmem_cache_free(s, q);
-	group_gone(memcg);
+	group_end(memcg);
 	kmem_cache_destroy(s);
 }
 
 static void without_shrinkers_nothing_is_reclaimed(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "stubborn");
-	void *p = alloc_in(memcg, NULL, GFP_KERNEL);
+	struct mem_cgroup *memcg = group_make(NULL, "stubborn");
+	void *p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 
 	(void)state;
 	assert_non_null(p);
@@ -461,16 +450,16 @@ static void without_shrinkers_nothing_is_reclaimed(void **state)
 	assert_int_equal(mem_cgroup_write(memcg, "memory.reclaim", "1"), -EAGAIN);
 	assert_int_equal(mem_cgroup_write(memcg, "memory.reclaim", " 1T\n"),
 			 -EAGAIN);
-	assert_charged(memcg, LARGE_CHARGE);
+	assert_figures(memcg, LARGE_CHARGE);
 	kfree(p);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* As a handler does that interrupted a slow path. */
 static void inside_the_allocator_it_is_try_again(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "inside");
-	void *p = alloc_in(memcg, NULL, GFP_KERNEL);
+	struct mem_cgroup *memcg = group_make(NULL, "inside");
+	void *p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 	char buf[512] = "unchanged";
 	struct mem_cgroup_stat st;
 	struct mem_cgroup_events e;
@@ -507,14 +496,14 @@ static void inside_the_allocator_it_is_try_again(void **state)
 	assert_int_equal(error[1], 4);
 	assert_int_equal(error[2], -EINVAL);
 	kfree(p);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* The group goes on for who has a reference; what it had is its parent's. */
 static void a_removed_group_can_be_read(void **state)
 {
-	struct mem_cgroup *top = group(NULL, "stays"), *memcg = group(top, "goes");
-	void *p = alloc_in(memcg, NULL, GFP_KERNEL);
+	struct mem_cgroup *top = group_make(NULL, "stays"), *memcg = group_make(top, "goes");
+	void *p = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 
 	(void)state;
 	mem_cgroup_get(memcg);
@@ -525,7 +514,64 @@ static void a_removed_group_can_be_read(void **state)
 	kfree(p);
 	assert_stat(top, 0, 0, 0);
 	mem_cgroup_put(memcg);
-	group_gone(top);
+	group_end(top);
+}
+
+#define BUSY	16u	/* objects that each thread has at a time */
+
+static struct {
+	struct mem_cgroup *memcg;
+	struct kmem_cache *cache;
+	_Atomic(bool) stop;
+} busy;
+
+static void *be_busy(void *arg)
+{
+	void *p[BUSY];
+
+	(void)arg;
+	while (!busy.stop) {
+		for (size_t i = 0; i < BUSY; i++)
+			p[i] = alloc_in(busy.memcg, busy.cache, GFP_KERNEL);
+		for (size_t i = 0; i < BUSY; i++)
+			kmem_cache_free(busy.cache, p[i]);
+	}
+	return NULL;
+}
+
+/* Two of the three threads' objects fit. */
+static void figures_are_sane_while_they_change(void **state)
+{
+	struct mem_cgroup_stat st;
+	pthread_t thread[3];
+	uint64_t max, end;
+
+	(void)state;
+	busy.memcg = group_make(NULL, "busy");
+	busy.cache = accounted("busy", 100, 0);
+	max = 2 * BUSY * charge_of(busy.cache);
+	assert_int_equal(mem_cgroup_set_max(busy.memcg, max), 0);
+	busy.stop = false;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, be_busy, NULL),
+				 0);
+	end = group_clock_us() + 500000;
+	while (group_clock_us() < end) {
+		assert_true(mem_cgroup_current(busy.memcg) <= max);
+		assert_true(mem_cgroup_peak(busy.memcg) <= max);
+		assert_int_equal(mem_cgroup_stat(busy.memcg, &st), 0);
+		/* Read while it changes: no more than was ever there. */
+		assert_true(st.slab_unreclaimable <= 3 * max);
+		assert_true(st.slab_reclaimable == 0 && st.kernel == st.slab);
+		for (size_t f = 0; f < ARRAY_SIZE(all_files); f++)
+			text_of(busy.memcg, all_files[f]);
+	}
+	busy.stop = true;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	assert_stat(busy.memcg, 0, 0, 0);
+	group_end(busy.memcg);
+	kmem_cache_destroy(busy.cache);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -546,6 +592,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(without_shrinkers_nothing_is_reclaimed),
 	case_of(inside_the_allocator_it_is_try_again),
 	case_of(a_removed_group_can_be_read),
+	case_of(figures_are_sane_while_they_change),
 };
 
 int main(void)

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "group.h"
+#include "group_text.h"
 
 static const struct {
 	const char *text;
@@ -94,7 +94,7 @@ static const struct {
 static void numbers_have_these_forms(void **state)
 {
 	static const char *const files[] = { "memory.max", "memory.high" };
-	struct mem_cgroup *memcg = group(NULL, "numbers");
+	struct mem_cgroup *memcg = group_make(NULL, "numbers");
 
 	(void)state;
 	for (size_t f = 0; f < ARRAY_SIZE(files); f++) {
@@ -108,13 +108,13 @@ static void numbers_have_these_forms(void **state)
 			assert_limit(memcg, files[!f], 777);
 		}
 	}
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void other_forms_change_nothing(void **state)
 {
 	static const char *const files[] = { "memory.max", "memory.high" };
-	struct mem_cgroup *memcg = group(NULL, "garbage");
+	struct mem_cgroup *memcg = group_make(NULL, "garbage");
 
 	(void)state;
 	for (size_t f = 0; f < ARRAY_SIZE(files); f++) {
@@ -133,14 +133,14 @@ static void other_forms_change_nothing(void **state)
 						  bad[i].text), bad[i].error);
 	assert_int_equal(mem_cgroup_write(memcg, "memory.reclaim", "max"),
 			 -EINVAL);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void typed_limits_are_the_files(void **state)
 {
 	static const size_t values[] = { 0, 1, 4095, 4096, (size_t)1 << 40,
 					 SIZE_MAX - 1, SIZE_MAX };
-	struct mem_cgroup *memcg = group(NULL, "typed");
+	struct mem_cgroup *memcg = group_make(NULL, "typed");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
@@ -149,12 +149,12 @@ static void typed_limits_are_the_files(void **state)
 		assert_limit(memcg, "memory.max", values[i]);
 		assert_limit(memcg, "memory.high", ~values[i]);
 	}
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void errno_is_kept(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "errno");
+	struct mem_cgroup *memcg = group_make(NULL, "errno");
 	char buf[8];
 
 	(void)state;
@@ -168,7 +168,7 @@ static void errno_is_kept(void **state)
 	mem_cgroup_read(memcg, "none", buf, sizeof(buf));
 	mem_cgroup_write(memcg, "memory.reclaim", "1M");
 	assert_int_equal(errno, 12345);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static const struct CMUnitTest tests[] = {

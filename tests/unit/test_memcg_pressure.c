@@ -4,8 +4,10 @@
  * memory.reclaim, and memory that is out. include/kmem/memcg.h and shrinker.h.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
-#include "group.h"
+#include "group_text.h"
 #include "probe.h"
 
 #define NR	1000
@@ -53,7 +55,7 @@ static struct shrinker *store_open(struct mem_cgroup *memcg, long batch)
 	assert_non_null(shrinker);
 	memset(&store, 0, sizeof(store));
 	store.memcg = memcg;
-	store.cache = accounted("store", 0);
+	store.cache = accounted("store", 100, 0);
 	shrinker->count_objects = count_store;
 	shrinker->scan_objects = scan_store;
 	shrinker->private_data = &store;
@@ -81,17 +83,9 @@ static void store_close(struct shrinker *shrinker)
 	kmem_cache_destroy(store.cache);
 }
 
-static struct mem_cgroup_events events_of(struct mem_cgroup *memcg)
-{
-	struct mem_cgroup_events e;
-
-	assert_int_equal(mem_cgroup_events(memcg, &e), 0);
-	return e;
-}
-
 static void at_the_limit_shrinkers_make_room(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "full"), *below = group(memcg, "b");
+	struct mem_cgroup *memcg = group_make(NULL, "full"), *below = group_make(memcg, "b");
 	struct shrinker *shrinker = store_open(below, 10);
 	uint64_t max = 100 * charge_of(store.cache);
 	struct mem_cgroup_events e;
@@ -118,13 +112,13 @@ static void at_the_limit_shrinkers_make_room(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		kmem_cache_free(store.cache, p[i]);
 	store_close(shrinker);
-	group_gone(below);
-	group_gone(memcg);
+	group_end(below);
+	group_end(memcg);
 }
 
 static void what_they_keep_is_refused(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "kept");
+	struct mem_cgroup *memcg = group_make(NULL, "kept");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	struct mem_cgroup_events e;
 
@@ -145,12 +139,12 @@ static void what_they_keep_is_refused(void **state)
 	assert_int_equal(store.scans, 0);
 	assert_int_equal(events_of(memcg).oom, 2);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void bulk_and_large_requests_reclaim(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "many"), *former;
+	struct mem_cgroup *memcg = group_make(NULL, "many"), *former;
 	struct shrinker *shrinker = store_open(memcg, 0);
 	void *p[200], *large;
 
@@ -167,18 +161,18 @@ static void bulk_and_large_requests_reclaim(void **state)
 			 (store.nr + 200) * charge_of(store.cache));
 	kmem_cache_free_bulk(store.cache, 200, p);
 	store_fill(NR);
-	large = alloc_in(memcg, NULL, GFP_KERNEL);
+	large = kmalloc_in(memcg, LARGE, GFP_KERNEL_ACCOUNT);
 	assert_non_null(large);
 	assert_int_equal(mem_cgroup_current(memcg),
 			 store.nr * charge_of(store.cache) + LARGE_CHARGE);
 	kfree(large);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void a_limit_below_usage_reclaims_at_once(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "lowered");
+	struct mem_cgroup *memcg = group_make(NULL, "lowered");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 
@@ -193,12 +187,12 @@ static void a_limit_below_usage_reclaims_at_once(void **state)
 	assert_int_equal(store.nr, 0);
 	assert_int_equal(mem_cgroup_current(memcg), 0);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void memory_high_reclaims_and_allows(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "soft");
+	struct mem_cgroup *memcg = group_make(NULL, "soft");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 	void *p;
@@ -214,12 +208,12 @@ static void memory_high_reclaims_and_allows(void **state)
 	assert_true(mem_cgroup_current(memcg) <= NR * charge);
 	kmem_cache_free(store.cache, p);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 static void memory_reclaim_gives_back_that_much(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "reclaimed");
+	struct mem_cgroup *memcg = group_make(NULL, "reclaimed");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	uint64_t charge = charge_of(store.cache);
 	char text[32];
@@ -243,7 +237,7 @@ static void memory_reclaim_gives_back_that_much(void **state)
 	assert_true(store.nr < NR);
 	assert_ptr_equal(store.for_group, root_mem_cgroup);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
 }
 
 /* It needs a little memory itself, of the group that has none left. */
@@ -260,7 +254,7 @@ static void allocate_inside(struct probe *probe)
 
 static void allocating_inside_is_refused_not_nested(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "nested");
+	struct mem_cgroup *memcg = group_make(NULL, "nested");
 	struct shrinker *shrinker = store_open(memcg, 0);
 	struct probe probe;
 
@@ -277,7 +271,107 @@ static void allocating_inside_is_refused_not_nested(void **state)
 	assert_true(probe.nr_scans > 0);
 	shrinker_free(probe.shrinker);
 	store_close(shrinker);
-	group_gone(memcg);
+	group_end(memcg);
+}
+
+/* A store of several threads; who shrinks it may hold its lock already. */
+static struct {
+	pthread_mutex_t lock;
+	struct mem_cgroup *memcg;
+	struct kmem_cache *cache;
+	void *objs[NR];
+	size_t nr;
+	_Atomic(uint64_t) allocated, refused, scanned;
+	_Atomic(bool) stop;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static unsigned long count_shared(struct shrinker *shrinker,
+				  struct shrink_control *sc)
+{
+	unsigned long nr = 0;
+
+	(void)shrinker;
+	require(sc->memcg == shared.memcg);
+	if (!pthread_mutex_trylock(&shared.lock)) {
+		nr = shared.nr;
+		pthread_mutex_unlock(&shared.lock);
+	}
+	return nr ? nr : SHRINK_EMPTY;
+}
+
+static unsigned long scan_shared(struct shrinker *shrinker,
+				 struct shrink_control *sc)
+{
+	unsigned long nr = 0;
+
+	(void)shrinker;
+	if (pthread_mutex_trylock(&shared.lock))
+		return SHRINK_STOP;
+	for (; nr < sc->nr_to_scan && shared.nr; nr++)
+		kmem_cache_free(shared.cache, shared.objs[--shared.nr]);
+	pthread_mutex_unlock(&shared.lock);
+	shared.scanned += nr;
+	return nr;
+}
+
+/* Allocates with and without the lock, and never frees but to make room. */
+static void *share(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+	void *p;
+
+	while (!shared.stop) {
+		bool locked = random_next(&seed) % 4 == 0;
+
+		if (locked)
+			pthread_mutex_lock(&shared.lock);
+		p = alloc_in(shared.memcg, shared.cache, GFP_KERNEL);
+		if (!locked)
+			pthread_mutex_lock(&shared.lock);
+		if (p && shared.nr < NR)
+			shared.objs[shared.nr++] = p;
+		else
+			kmem_cache_free(shared.cache, p);
+		pthread_mutex_unlock(&shared.lock);
+		(*(p ? &shared.allocated : &shared.refused))++;
+	}
+	return NULL;
+}
+
+static void threads_make_room_for_each_other(void **state)
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "shared");
+	uint64_t max, end;
+	pthread_t thread[4];
+
+	(void)state;
+	assert_non_null(shrinker);
+	shared.memcg = group_make(NULL, "shared");
+	shared.cache = accounted("shared", 100, 0);
+	shrinker->count_objects = count_shared;
+	shrinker->scan_objects = scan_shared;
+	shrinker->batch = 8;
+	shrinker_register(shrinker);
+	max = 200 * charge_of(shared.cache);
+	assert_int_equal(mem_cgroup_set_max(shared.memcg, max), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, share,
+						(void *)(i + 1)), 0);
+	end = group_clock_us() + 500000;
+	while (group_clock_us() < end)
+		assert_true(mem_cgroup_current(shared.memcg) <= max);
+	shared.stop = true;
+	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	shrinker_free(shrinker);
+	assert_true(shared.scanned > 0 && shared.allocated > 1000);
+	assert_int_equal(shared.allocated, shared.scanned + shared.nr);
+	assert_charged(shared.memcg, shared.nr * charge_of(shared.cache));
+	while (shared.nr)
+		kmem_cache_free(shared.cache, shared.objs[--shared.nr]);
+	assert_int_equal(events_of(shared.memcg).oom, shared.refused);
+	group_end(shared.memcg);
+	kmem_cache_destroy(shared.cache);
 }
 
 static void *blocks[4096];
@@ -319,9 +413,13 @@ static void run_out_of_memory(void)
 
 static void memory_that_is_out_asks_for_all(void **state)
 {
-	struct child_result r = child_exec("run_out_of_memory", NULL);
+	struct child_result r;
 
 	(void)state;
+	/* A sanitizer's own memory is limited too. */
+	if (SANITIZED)
+		skip();
+	r = child_exec("run_out_of_memory", NULL);
 	child_assert_ok(&r);
 	child_free(&r);
 }
@@ -359,9 +457,65 @@ static void memory_comes_from_shrinkers(void)
 
 static void memory_that_shrinkers_free_serves_the_request(void **state)
 {
-	struct child_result r = child_exec("memory_comes_from_shrinkers", NULL);
+	struct child_result r;
 
 	(void)state;
+	/* A sanitizer's own memory is limited too. */
+	if (SANITIZED)
+		skip();
+	r = child_exec("memory_comes_from_shrinkers", NULL);
+	child_assert_ok(&r);
+	child_free(&r);
+}
+
+/* The same for what lies in slabs. */
+static void slabs_come_from_shrinkers(void)
+{
+	struct kmem_cache *s = kmem_cache_create("slabs", 2048, NULL,
+						 SLAB_NO_MERGE);
+	void **chain = NULL, **p;
+	struct probe probe;
+	size_t nr;
+
+	require(s);
+	probe_start(&probe, 0, 0);
+	kmem_cache_free(s, kmem_cache_alloc(s, GFP_KERNEL));
+	memory_limit((size_t)16 << 20);
+	nr = fill_memory(0, GFP_NOWAIT | __GFP_NOWARN);
+	require(nr > 4 && nr < ARRAY_SIZE(blocks));
+	while ((p = kmem_cache_alloc(s, GFP_NOWAIT | __GFP_NOWARN))) {
+		*p = chain;
+		chain = p;
+	}
+	require(probe.nr_counts == 0);
+	probe.objects = nr;
+	probe.in_scan = give_memory;
+	probe.arg = &nr;
+	for (int i = 0; i < 1000; i++) {
+		p = kmem_cache_alloc(s, GFP_KERNEL);
+		require(p);
+		*p = chain;
+		chain = p;
+	}
+	require(probe.nr_scans > 0 && !nr);
+	memory_unlimit();
+	for (; chain; chain = p) {
+		p = *chain;
+		kmem_cache_free(s, chain);
+	}
+	shrinker_free(probe.shrinker);
+	kmem_cache_destroy(s);
+}
+
+static void slabs_that_shrinkers_free_serve_the_request(void **state)
+{
+	struct child_result r;
+
+	(void)state;
+	/* A sanitizer's own memory is limited too. */
+	if (SANITIZED)
+		skip();
+	r = child_exec("slabs_come_from_shrinkers", NULL);
 	child_assert_ok(&r);
 	child_free(&r);
 }
@@ -369,6 +523,7 @@ static void memory_that_shrinkers_free_serves_the_request(void **state)
 static const struct child_action actions[] = {
 	{ "run_out_of_memory", run_out_of_memory },
 	{ "memory_comes_from_shrinkers", memory_comes_from_shrinkers },
+	{ "slabs_come_from_shrinkers", slabs_come_from_shrinkers },
 };
 
 static const struct CMUnitTest tests[] = {
@@ -379,8 +534,10 @@ static const struct CMUnitTest tests[] = {
 	case_of(memory_high_reclaims_and_allows),
 	case_of(memory_reclaim_gives_back_that_much),
 	case_of(allocating_inside_is_refused_not_nested),
+	case_of(threads_make_room_for_each_other),
 	case_of(memory_that_is_out_asks_for_all),
 	case_of(memory_that_shrinkers_free_serves_the_request),
+	case_of(slabs_that_shrinkers_free_serve_the_request),
 };
 
 UNIT_MAIN(tests, actions)

@@ -269,8 +269,8 @@ static void numa_aware_ones_are_asked_for_each_node(void **state)
 
 static void groups_at_or_below_the_limit_are_asked_for(void **state)
 {
-	struct mem_cgroup *top = group(NULL, "top"), *a = group(top, "a");
-	struct mem_cgroup *b = group(a, "b"), *beside = group(NULL, "beside");
+	struct mem_cgroup *top = group_make(NULL, "top"), *a = group_make(top, "a");
+	struct mem_cgroup *b = group_make(a, "b"), *beside = group_make(NULL, "beside");
 	struct mem_cgroup *want[] = { top, a, b };
 	unsigned int nr = arena_nr_nodes();
 	struct probe aware, both, plain;
@@ -315,7 +315,7 @@ static void groups_at_or_below_the_limit_are_asked_for(void **state)
 /* At least a batch; and memory for all owes nothing for it. */
 static void nothing_is_put_off_for_a_group(void **state)
 {
-	struct mem_cgroup *memcg = group(NULL, "now");
+	struct mem_cgroup *memcg = group_make(NULL, "now");
 	struct probe probe;
 
 	(void)state;
