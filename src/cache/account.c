@@ -21,17 +21,23 @@ static bool is_accounted(const struct kmem_cache *s, gfp_t flags)
 	return (s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT);
 }
 
-/* The tag to charge to; what a removed group gets its ancestor pays. */
+/*
+ * The tag to charge to; what a removed group gets its ancestor pays. 0 in a handler
+ * inside a section: what it allocates there nobody pays, and the lock that tells
+ * may be its thread's.
+ */
 static uint32_t active_tag(void)
 {
-	uint32_t tag = memcg_active.tag, live;
+	uint32_t tag = memcg_active.tag;
 
-	if (!tag)
+	if (!tag || section_inside())
 		return 0;
-	live = memcg_live_tag(tag);
-	if (unlikely(live != tag))
-		memcg_set_active_tag(live);
-	return live;
+	if (unlikely(memcg_tag_is_dead(tag)) && section_enter()) {
+		tag = memcg_live_tag(tag);
+		section_leave();
+		memcg_set_active_tag(tag);
+	}
+	return tag;
 }
 
 /* Make this cache's free paths look at tags, then the table. In a section. */

@@ -173,6 +173,11 @@ bool memcg_may_stock(uint32_t tag)
 	return may_stock(objcg_of(tag));
 }
 
+bool memcg_tag_is_dead(uint32_t tag)
+{
+	return load_relaxed(&objcg_of(tag)->dead);
+}
+
 uint32_t memcg_live_tag(uint32_t tag)
 {
 	struct obj_cgroup *objcg = objcg_of(tag);

@@ -105,6 +105,8 @@ void memcg_uncharge(const struct memcg_move *m);
 /* @m was charged as if all of it lay on one node; @bytes of it lie on @node. */
 void memcg_move_node(const struct memcg_move *m, unsigned int node,
 		     uint64_t bytes);
+/* Its group was removed. Any context. */
+bool memcg_tag_is_dead(uint32_t tag);
 /* The tag to charge to where @tag is active: 0, or that of no removed group. */
 uint32_t memcg_live_tag(uint32_t tag);
 /* Might lanes of @tag be opened now? No for removed and strict ones, and always

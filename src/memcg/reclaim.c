@@ -131,12 +131,32 @@ static void force(struct memcg_move *m, struct mem_cgroup *full)
 	section_leave();
 }
 
+/*
+ * Until the group that has no room is one that was pressed, or below one: then it
+ * really has none. One further up may have it in stocks elsewhere.
+ */
+static bool charge_path(struct memcg_move *m, struct mem_cgroup **full)
+{
+	struct mem_cgroup *pressed;
+
+	do {
+		pressed = *full;
+		mem_cgroup_get(pressed);
+		if (charge_pressed(m, full)) {
+			mem_cgroup_put(pressed);
+			return true;
+		}
+		mem_cgroup_put(pressed);
+	} while (*full && !is_below(*full, pressed));
+	return false;
+}
+
 /* @full gets another reference's group, or NULL. */
 static bool charge_hard(struct memcg_move *m, gfp_t gfp, struct mem_cgroup **full)
 {
 	struct reclaim r = { .gfp = gfp, .priority = FIRST_PRIORITY };
 
-	if (charge_pressed(m, full))
+	if (charge_path(m, full))
 		return true;
 	if (*full)
 		group_event(*full, MEMCG_MAX);
@@ -144,7 +164,7 @@ static bool charge_hard(struct memcg_move *m, gfp_t gfp, struct mem_cgroup **ful
 		r.memcg = *full;
 		if (!reclaim_round(&r))
 			return false;
-		if (charge_pressed(m, full))
+		if (charge_path(m, full))
 			return true;
 	}
 	/* It was removed in between: its charges are its parent's. */
