@@ -18,7 +18,7 @@
  *     their group's, objects in a lane the lane's, all other free ones 0.
  * G3  Usage of a group = its objects in use, those in lanes, and bytes in stocks,
  *     of all obj_cgroups of the group and those below it.
- * G4  Of a strict group, one that is above its limit or about to be refused
+ * G4  Of a strict group (docs/design.md), one that is above its limit or about to be refused
  *     something, and of those below, nothing is put into stocks and no lane is
  *     opened; who makes a group strict empties these afterwards. So then
  *     usage = objects in use.

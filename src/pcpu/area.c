@@ -165,6 +165,9 @@ static noinline_cold bool open_area(unsigned int cpu)
 			atomic_fetch_or_explicit(&region.used[cpu / 64],
 						 (uint64_t)1 << cpu % 64,
 						 memory_order_release);
+		/* Who looks for CPUs in use after a fence, and misses this
+		 * one, had stored what its threads see from here on (O17). */
+		atomic_thread_fence(memory_order_seq_cst);
 	}
 	lock_drop(&region.lock);
 	return ok;
