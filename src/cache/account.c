@@ -199,9 +199,11 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 {
 	void *objs[PCPU_BATCH_MAX];
 	size_t got = 0, nr = 0;
+	uint32_t hand;
 
 	if (pcpu_lane_is_busy(&s->array, tag) || !section_enter())
 		return NULL;
+	hand = memcg_hand_begin();
 	cache_run_deferred();
 	if (open_lane(s, tag)) {
 		got = take_some(s, flags, objs);
@@ -213,11 +215,12 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 	cache_construct(s, got, objs);
 	if (nr < got)
 		cache_give_surplus(s, got - nr, objs + nr);
-	if (!nr)
-		return NULL;
-	cache_reverse(nr, objs);
-	give_tagged(s, tag, nr - 1, objs);
-	return objs[nr - 1];
+	if (nr) {
+		cache_reverse(nr, objs);
+		give_tagged(s, tag, nr - 1, objs);
+	}
+	memcg_hand_end(hand);
+	return nr ? objs[nr - 1] : NULL;
 }
 
 /* Charge objects to the active group. False: nothing changed. */
@@ -325,15 +328,18 @@ void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags)
 static bool free_to_lane(struct kmem_cache *s, uint32_t tag, void *obj)
 {
 	void *objs[PCPU_BATCH_MAX];
+	uint32_t hand;
 	size_t nr;
 
 	if (pcpu_lane_is_busy(&s->array, tag) || !open_lane(s, tag))
 		return false;
 	if (pcpu_lane_push(&s->array, tag, 1, &obj, true))
 		return true;
+	hand = memcg_hand_begin();
 	nr = pcpu_lane_pop(&s->array, tag, max(s->array.lane_capacity / 2, 1u),
 			   objs, false);
 	memcg_release(&s->memcg, tag, nr, objs);
+	memcg_hand_end(hand);
 	if (nr)
 		pcpu_give(&s->array, nr, objs);
 	return pcpu_lane_push(&s->array, tag, 1, &obj, true);

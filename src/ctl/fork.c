@@ -30,6 +30,7 @@ static void child(void)
 {
 	shrinkers_child();
 	pcpu_child();
+	memcg_child();
 	housekeeper_child();
 	section_child();
 	rcu_fork_child_ops();

@@ -282,6 +282,9 @@ static bool charge_groups(struct obj_cgroup *objcg, struct stock_entry *e,
 		ahead = CHARGE_BATCH;
 	else
 		full = find_full_locked(memcg, m->bytes, m->ahead);
+	/* Who is about to refuse something has counted what is ahead. */
+	if (m->ahead && !full && chain_is_strict_locked(memcg))
+		full = memcg;
 	if (!full) {
 		usage_add_locked(memcg, m->bytes + ahead);
 		if (!e)

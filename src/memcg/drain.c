@@ -8,8 +8,14 @@
  */
 #include "private.h"
 
+#include <sched.h>
+
 /* Objects in a lane, at most. */
 #define LANE_OBJS	64u
+#define NR_HANDS	16u
+#define GENERATIONS	(UINT32_MAX / NR_HANDS + 1u)
+/* A constructor may run meanwhile. */
+#define HANDS_WAIT_NS	UINT64_C(20000000)
 
 /* Caches that have lanes. The lock is held while all are emptied; rank: lanes. */
 static struct lock list_lock = LOCK_INIT(RANK_LANES);
@@ -37,6 +43,56 @@ void memcg_cache_fini(struct memcg_cache *c)
 	lock_take(&list_lock);
 	list_del(&c->link);
 	lock_drop(&list_lock);
+}
+
+/*
+ * Hands, by CPU. Ordering (O18): who refuses has made the group strict and closed
+ * its lanes before he counts the hands. A hand that begins later gets nothing.
+ */
+static struct {
+	alignas(CACHE_LINE) _Atomic(uint32_t) nr;
+} hands[NR_HANDS];
+
+/* The child's count starts anew: what began before the fork doesn't end there. */
+uint32_t memcg_hand_begin(void)
+{
+	uint32_t i = pcpu_current() % NR_HANDS;
+
+	atomic_fetch_add(&hands[i].nr, 1);
+	return load_relaxed(&fork_generation) * NR_HANDS + i;
+}
+
+void memcg_hand_end(uint32_t hand)
+{
+	if (hand / NR_HANDS == load_relaxed(&fork_generation) % GENERATIONS)
+		atomic_fetch_sub(&hands[hand % NR_HANDS].nr, 1);
+}
+
+void memcg_child(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_HANDS; i++)
+		store_relaxed(&hands[i].nr, 0);
+}
+
+static bool hands_are_empty(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_HANDS; i++) {
+		if (atomic_load(&hands[i].nr))
+			return false;
+	}
+	return true;
+}
+
+void memcg_wait_for_hands(void)
+{
+	uint64_t until = os_now_ns() + HANDS_WAIT_NS;
+
+	while (!hands_are_empty() && os_now_ns() < until)
+		sched_yield();
 }
 
 static struct slab *slab_around(const void *obj)
@@ -68,15 +124,18 @@ void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs)
 
 bool memcg_close_lane(struct memcg_cache *c, unsigned int cpu, uint32_t tag)
 {
+	uint32_t hand = memcg_hand_begin();
 	void *objs[LANE_OBJS];
+	bool ok;
 	size_t nr;
 
-	if (!pcpu_lane_steal(c->array, cpu, tag, objs, &nr))
-		return false;
-	memcg_release(c, tag, nr, objs);
+	ok = pcpu_lane_steal(c->array, cpu, tag, objs, &nr);
+	if (nr)
+		memcg_release(c, tag, nr, objs);
+	memcg_hand_end(hand);
 	if (nr)
 		pcpu_give(c->array, nr, objs);
-	return true;
+	return ok;
 }
 
 static bool lane_is_below(uint32_t tag, const struct mem_cgroup *top)

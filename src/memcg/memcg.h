@@ -134,7 +134,18 @@ extern hidden void (*memcg_pressure_hook)(void);
 /* rcu's: bytes that wait for a grace period. In a section. */
 extern hidden uint64_t (*memcg_pending_hook)(void);
 
-/* drain.c. In a section, no lock held. */
+/*
+ * drain.c: who takes charged objects out of a lane, or charges some for one, has
+ * them in hand until they are in a lane or released. Who is about to refuse
+ * something waits for all hands. From before the objects are had; any context.
+ */
+uint32_t memcg_hand_begin(void);
+/* @hand: what memcg_hand_begin() returned. */
+void memcg_hand_end(uint32_t hand);
+/* In a forked child: the hands of other threads aren't there. */
+void memcg_child(void);
+
+/* In a section, no lock held: */
 
 /* Untag and uncharge objects of one tag that the caller took out of a lane. */
 void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs);

@@ -153,6 +153,8 @@ void usage_sub_locked(struct mem_cgroup *memcg, uint64_t bytes);
 
 /* drain.c */
 
+/* Until all hands there were are empty; for a while only. */
+void memcg_wait_for_hands(void);
 /* Empty the lanes of groups at or below @top (NULL: all), and the stocks. */
 void memcg_drain(struct mem_cgroup *top);
 void memcg_drain_objcg(struct obj_cgroup *objcg);

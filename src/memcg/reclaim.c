@@ -101,6 +101,7 @@ static bool charge_pressed(struct memcg_move *m, struct mem_cgroup **full)
 	*full = NULL;
 	press(memcg, 1);
 	memcg_drain(memcg);
+	memcg_wait_for_hands();
 	ok = memcg_try_charge(m, full);
 	press(memcg, -1);
 	section_leave();
