@@ -376,8 +376,14 @@ static int serve_clients(struct store *store, const char *socket, const struct p
 	pthread_t thread;
 	bool right;
 
-	if (running.stop < 0 || !server_open(&running.server, store, socket))
+	if (running.stop < 0) {
+		perror("tenants: eventfd");
 		return 1;
+	}
+	if (!server_open(&running.server, store, socket)) {
+		close(running.stop);
+		return 1;
+	}
 	start_thread(&thread, run_server, &running);
 	right = run_clients(socket, paths);
 	eventfd_write(running.stop, 1);
@@ -399,9 +405,11 @@ int demo(const char *dir)
 
 	/* A client that writes to a server that is gone is told so. */
 	signal(SIGPIPE, SIG_IGN);
-	if (!read_paths(dir, &paths) || !mkdtemp(folder)) {
-		free_paths(&paths);
-		return 1;
+	if (!read_paths(dir, &paths))
+		goto out;
+	if (!mkdtemp(folder)) {
+		perror("tenants: /tmp");
+		goto out;
 	}
 	snprintf(socket, sizeof(socket), "%s/socket", folder);
 	if (store_init(&store, &limits)) {
@@ -412,6 +420,7 @@ int demo(const char *dir)
 			status = 1;
 	}
 	rmdir(folder);
+out:
 	free_paths(&paths);
 	return status;
 }
