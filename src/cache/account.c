@@ -353,7 +353,7 @@ static uint32_t tag_of(struct kmem_cache *s, const void *obj, uint32_t entry)
 	/* What is wrong with others is reported when they are freed. */
 	if (slab_is_debugged(&s->pool) && !slab_is_object(slab_of(obj, entry), obj))
 		return 0;
-	return slab_tag(&s->pool, (uintptr_t)obj - hot.arena_base);
+	return slab_tag((uintptr_t)obj - hot.arena_base, s->pool.tag_shift);
 }
 
 static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,

@@ -198,7 +198,7 @@ void kmem_cache_free(struct kmem_cache *s, void *obj)
 	if (unlikely(entry != s->entry)) {
 		if (entry == s->entry_tagged &&
 		    likely(push_tagged(s->origin, s->array.lane_origin, obj,
-				       slab_tag(&s->pool, offset))))
+				       slab_tag(offset, s->pool.tag_shift))))
 			return;
 	} else if (likely(slot_push(s->origin, obj))) {
 		return;
@@ -207,19 +207,18 @@ void kmem_cache_free(struct kmem_cache *s, void *obj)
 		cache_free_other(s, obj);
 }
 
-/* The slot's offset leads to its lanes, without a look at slab or cache. */
+/* The slot's offset leads to the lanes, without a look at slab or cache. */
 static __attribute__((noinline)) void kfree_other(void *p)
 {
+	uintptr_t offset = (uintptr_t)p - hot.arena_base;
 	uint32_t entry = page_entry(p), slot = entry & ENTRY_OFFSET;
+	const struct pcpu_gate *gate;
 
-	if (slot && (entry & (ENTRY_SLAB | ENTRY_FAST)) == ENTRY_SLAB) {
-		struct slab_pool *pool = slab_pool_of(slab_of(p, entry));
-
-		if (likely(!slab_is_debugged(pool) &&
-			   push_tagged(hot.seq_base + slot,
-				       pcpu_lane_origin(slot), p,
-				       slab_tag(pool, (uintptr_t)p -
-						      hot.arena_base))))
+	if (likely(slot && (entry & (ENTRY_SLAB | ENTRY_FAST)) == ENTRY_SLAB)) {
+		gate = pcpu_gate(slot);
+		if (likely(gate->lanes &&
+			   push_tagged(hot.seq_base + slot, gate->lanes, p,
+				       slab_tag(offset, gate->tag_shift))))
 			return;
 	}
 	cache_free_other(NULL, p);

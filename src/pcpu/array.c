@@ -20,9 +20,9 @@
 
 static size_t slot_size(uint32_t capacity)
 {
-	/* The shared area's has a word about lanes, see place_lanes(). */
+	/* The shared area's has words about tags, see place_lanes(). */
 	return sizeof(struct slab_cpu) + sizeof(struct pcpu_slot) +
-	       max(capacity, 1u) * sizeof(void *);
+	       max(capacity * sizeof(void *), sizeof(struct pcpu_gate));
 }
 
 /* Of the array and, on cache lines of their own behind it, its lanes. */
@@ -47,8 +47,11 @@ static void place_lanes(struct pcpu_array *a)
 	else
 		pcpu_lanes_init(a, a->slot - (uint32_t)sizeof(struct slab_cpu) +
 				   (uint32_t)round_up(behind, PCPU_SLOT_ALIGN));
-	if (a->slot)
-		pcpu_shared(a->slot)->objs[0] = (void *)a->lane_origin;
+	/* For kfree(): a debugged cache's objects go the slow way. */
+	if (a->slot && !slab_is_debugged(a->pool)) {
+		pcpu_gate(a->slot)->tag_shift = a->pool->tag_shift;
+		pcpu_gate(a->slot)->lanes = a->lane_origin;
+	}
 }
 
 static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)

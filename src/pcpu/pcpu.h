@@ -112,10 +112,18 @@ static always_inline uint32_t pcpu_lane_at(uint32_t tag)
 	return tag % PCPU_LANES * PCPU_LANE_SIZE;
 }
 
-/* For sequences: the first lane, by the slot's offset alone. */
-static always_inline uintptr_t pcpu_lane_origin(uint32_t slot)
+/*
+ * What kfree() knows of a cache by its slot's offset alone; in the shared area,
+ * where the slot's array would be, which is never used.
+ */
+struct pcpu_gate {
+	uintptr_t lanes;	/* of the first, for sequences; 0: not on the fast path */
+	uint64_t tag_shift;	/* of the pool */
+};
+
+static always_inline struct pcpu_gate *pcpu_gate(uint32_t slot)
 {
-	return (uintptr_t)pcpu_shared(slot)->objs[0];
+	return (struct pcpu_gate *)pcpu_shared(slot)->objs;
 }
 
 /* Chooses their capacity. pcpu_array_init() calls these. */

@@ -389,11 +389,11 @@ static inline char *slab_base(const struct slab *slab)
  * @tags: what leads to it; 0: there is no table, for all that this thread can know,
  * so its objects have no tags.
  */
-static always_inline _Atomic(uint32_t) *slab_tag_at(const struct slab_pool *pool,
-						   uintptr_t tags,
-						   uintptr_t offset)
+static always_inline _Atomic(uint32_t) *slab_tag_at(uintptr_t tags,
+						   uintptr_t offset,
+						   unsigned int shift)
 {
-	return (_Atomic(uint32_t) *)tags + (offset >> pool->tag_shift);
+	return (_Atomic(uint32_t) *)tags + (offset >> shift);
 }
 
 /* Acquire: pairs with the exchange in slab_tags_make(), and publish(). */
@@ -405,14 +405,13 @@ static always_inline uintptr_t slab_tags_of(uintptr_t offset)
 
 /*
  * The tag of an object in use, or that the caller took out of a lane: nobody
- * else writes it.
+ * else writes it. @shift: its pool's tag_shift.
  */
-static always_inline uint32_t slab_tag(const struct slab_pool *pool,
-				       uintptr_t offset)
+static always_inline uint32_t slab_tag(uintptr_t offset, unsigned int shift)
 {
 	uintptr_t tags = slab_tags_of(offset);
 
-	return likely(tags) ? load_relaxed(slab_tag_at(pool, tags, offset)) : 0;
+	return likely(tags) ? load_relaxed(slab_tag_at(tags, offset, shift)) : 0;
 }
 
 /* There is a table. */
@@ -421,7 +420,8 @@ static inline void slab_tag_set(const struct slab_pool *pool, const void *obj,
 {
 	uintptr_t offset = (uintptr_t)obj - hot.arena_base;
 
-	store_relaxed(slab_tag_at(pool, slab_tags_of(offset), offset), tag);
+	store_relaxed(slab_tag_at(slab_tags_of(offset), offset,
+				  pool->tag_shift), tag);
 }
 
 #endif /* SLAB_SLAB_H */
