@@ -15,8 +15,8 @@
 
 /* The kernel's MAX_RECLAIM_RETRIES: rounds that made progress. */
 #define MAX_ROUNDS	16u
-/* Shrinkers are asked for a quarter, half, all of what they have. */
-#define FIRST_PRIORITY	2u
+/* With DEFAULT_SEEKS shrinkers are asked for a sixteenth first, then for more. */
+#define FIRST_PRIORITY	5u
 /* Waits for a grace period that would free something. */
 #define RCU_ROUNDS	2u
 #define RCU_WAIT_MS	2u
@@ -66,16 +66,20 @@ static bool wait_for_rcu(struct reclaim *r)
 static bool reclaim_round(struct reclaim *r)
 {
 	unsigned int most = r->gfp & __GFP_NORETRY ? 1 : MAX_ROUNDS;
+	unsigned long freed;
+	bool last;
 
 	if (r->rounds++ >= most)
 		return false;
-	for (;;) {
-		if (shrinkers_run(r->gfp, r->memcg, r->priority))
-			return true;
-		if (!r->priority)
-			break;
-		r->priority--;
-	}
+	do {
+		freed = shrinkers_run(r->gfp, r->memcg, r->priority);
+		last = !r->priority;
+		/* If it isn't enough, more will be asked for. */
+		if (!last)
+			r->priority--;
+	} while (!freed && !last);
+	if (freed)
+		return true;
 	return wait_for_rcu(r);
 }
 
