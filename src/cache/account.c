@@ -312,11 +312,9 @@ static noinline_cold void *alloc_charged_slow(struct kmem_cache *s, gfp_t flags)
 
 void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags)
 {
-	uint32_t tag = memcg_active.tag;
-	void *obj;
+	void *obj = slot_pop_tagged(s->array.lane_origin + memcg_active.lane,
+				    memcg_active.tag);
 
-	obj = tag ? slot_pop_tagged(s->array.lane_origin + memcg_active.lane, tag)
-		  : slot_pop(s->origin);
 	if (unlikely(!obj))
 		return alloc_charged_slow(s, flags);
 	if (unlikely(flags & __GFP_ZERO))
@@ -384,21 +382,22 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 
 noinline_cold void cache_free_other(struct kmem_cache *s, void *obj)
 {
-	uint32_t entry = page_entry(obj), tag = 0;
+	uint32_t entry = page_entry(obj), tag;
+	struct kmem_cache *own;
 
-	if ((entry & ENTRY_SLAB) && !(entry & ENTRY_FAST)) {
-		struct kmem_cache *own = cache_of(obj, entry);
-
-		if (!s)
-			s = own;
-		if (s == own)
-			tag = tag_of(s, obj, entry);
-	}
-	if (!tag)
+	if ((entry & (ENTRY_SLAB | ENTRY_FAST)) != ENTRY_SLAB) {
 		cache_free_slow(s, obj);
-	else if (!slot_push_tagged(s->array.lane_origin + pcpu_lane_at(tag), obj,
-				   tag))
-		free_tagged_slow(s, obj, entry, tag);
+		return;
+	}
+	own = cache_of(obj, entry);
+	tag = s && s != own ? 0 : tag_of(own, obj, entry);
+	if (tag) {
+		if (!slot_push_tagged(own->array.lane_origin + pcpu_lane_at(tag),
+				      obj, tag))
+			free_tagged_slow(own, obj, entry, tag);
+	} else if ((s && s != own) || !slot_push(own->origin, obj)) {
+		cache_free_slow(s, obj);
+	}
 }
 
 /* How many objects, from the first on, are of one cache and carry one tag. */

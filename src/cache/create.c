@@ -208,8 +208,8 @@ static struct kmem_cache *make_cache(const struct request *r)
 	memcg_cache_init(&s->memcg, &s->array, r->flags);
 	s->origin = s->array.origin;
 	s->entry = s->array.slot | ENTRY_SLAB | ENTRY_FAST;
-	s->entry_tagged = s->array.slot && !slab_is_debugged(&s->pool) ?
-			  s->array.slot | ENTRY_SLAB : UINT32_MAX;
+	s->entry_tagged = s->array.lane_slot ? s->array.slot | ENTRY_SLAB
+					     : UINT32_MAX;
 	store_relaxed(&s->object_size, r->size);
 	s->flags = r->flags;
 	s->useroffset = r->args.useroffset;

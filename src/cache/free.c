@@ -179,14 +179,10 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
  * whether that is its group is looked at beside: so the push need not wait for the
  * tag. The first lane is at @lanes.
  */
-static always_inline bool push_tagged(uintptr_t origin, uintptr_t lanes, void *obj,
-				      uint32_t tag)
+static always_inline bool push_tagged(uintptr_t lanes, void *obj, uint32_t tag)
 {
-	if (unlikely(tag != memcg_active.tag))
-		return false;
-	return likely(tag) ?
-	       slot_push_tagged(lanes + memcg_active.lane, obj, tag) :
-	       slot_push(origin, obj);
+	return likely(tag == memcg_active.tag) &&
+	       slot_push_tagged(lanes + memcg_active.lane, obj, tag);
 }
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)
@@ -197,7 +193,7 @@ void kmem_cache_free(struct kmem_cache *s, void *obj)
 	/* The check must not delay the push: they don't depend on each other. */
 	if (unlikely(entry != s->entry)) {
 		if (entry == s->entry_tagged &&
-		    likely(push_tagged(s->origin, s->array.lane_origin, obj,
+		    likely(push_tagged(s->array.lane_origin, obj,
 				       slab_tag(offset, s->pool.tag_shift))))
 			return;
 	} else if (likely(slot_push(s->origin, obj))) {
@@ -217,7 +213,7 @@ static __attribute__((noinline)) void kfree_other(void *p)
 	if (likely(slot && (entry & (ENTRY_SLAB | ENTRY_FAST)) == ENTRY_SLAB)) {
 		gate = pcpu_gate(slot);
 		if (likely(gate->lanes &&
-			   push_tagged(hot.seq_base + slot, gate->lanes, p,
+			   push_tagged(gate->lanes, p,
 				       slab_tag(offset, gate->tag_shift))))
 			return;
 	}

@@ -25,7 +25,9 @@ hidden struct mem_cgroup root = {
 };
 struct mem_cgroup *root_mem_cgroup = &root;
 
-hidden __thread struct memcg_active memcg_active;
+hidden __thread struct memcg_active memcg_active = {
+	.lane = PCPU_LANES_TO_SLOT,
+};
 
 void tree_lock(void)
 {

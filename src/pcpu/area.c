@@ -94,7 +94,7 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused)
 		return false;
 	lanes_closed = (uint32_t)round_up(sizeof(struct slab_cpu) +
 					  PCPU_SLOT_ALIGN, PCPU_SLOT_ALIGN);
-	region.next_slot = lanes_closed + PCPU_LANES * PCPU_LANE_SIZE;
+	region.next_slot = lanes_closed + PCPU_LANES_TO_SLOT + PCPU_SLOT_ALIGN;
 	if (refused) {
 		snprintf(region.mode, sizeof(region.mode), "lock: %s", refused);
 		hot.lock_cpus = region.nr_cpus;

@@ -25,33 +25,34 @@ static size_t slot_size(uint32_t capacity)
 	       max(capacity * sizeof(void *), sizeof(struct pcpu_gate));
 }
 
-/* Of the array and, on cache lines of their own behind it, its lanes. */
-static size_t array_size(struct pcpu_array *a)
+/* In every area: lanes, if there are any, figures and array. */
+static size_t array_size(const struct pcpu_array *a)
 {
-	size_t size = slot_size(a->capacity);
+	return slot_size(a->capacity) + (a->lane_capacity ? PCPU_LANES_SIZE : 0);
+}
 
-	if (!(a->pool->flags & SLAB_ACCOUNT) || !a->capacity)
-		return size;
-	pcpu_lanes_plan(a);
-	return round_up(size + sizeof(uint64_t), PCPU_SLOT_ALIGN) +
-	       (size_t)PCPU_LANES * PCPU_LANE_SIZE;
+/* Offset of the slot; 0: there is no room. */
+static uint32_t take_slot(struct pcpu_array *a)
+{
+	uint32_t slot;
+
+	a->lane_capacity = pcpu_lane_capacity(a);
+	slot = slot_take(array_size(a));
+	return slot && a->lane_capacity ? slot + PCPU_LANES_SIZE : slot;
 }
 
 static void place_lanes(struct pcpu_array *a)
 {
-	size_t behind = slot_size(a->capacity) + sizeof(uint64_t);
+	struct pcpu_gate *gate = pcpu_gate(a->slot);
 
-	a->lane_origin = hot.seq_base + lanes_closed;
-	if (!a->slot || !a->lane_capacity)
-		a->lane_capacity = 0;
-	else
-		pcpu_lanes_init(a, a->slot - (uint32_t)sizeof(struct slab_cpu) +
-				   (uint32_t)round_up(behind, PCPU_SLOT_ALIGN));
-	/* For kfree(): a debugged cache's objects go the slow way. */
-	if (a->slot && !slab_is_debugged(a->pool)) {
-		pcpu_gate(a->slot)->tag_shift = a->pool->tag_shift;
-		pcpu_gate(a->slot)->lanes = a->lane_origin;
+	if (!a->slot || !a->lane_capacity) {
+		a->lane_origin = hot.seq_base + lanes_closed;
+		return;
 	}
+	a->lane_slot = a->slot - PCPU_LANES_TO_SLOT;
+	a->lane_origin = hot.seq_base + a->lane_slot;
+	gate->tag_shift = a->pool->tag_shift;
+	gate->lanes = a->lane_origin;
 }
 
 static uint32_t choose_capacity(const struct slab_pool *pool, uint32_t wanted)
@@ -82,11 +83,10 @@ bool pcpu_array_init(struct pcpu_array *a, struct slab_pool *pool,
 		return false;
 	for (node = 0; node < nr_nodes; node++)
 		lock_init(&a->depots[node].lock, RANK_DEPOT);
-	a->slot = slot_take(array_size(a));
+	a->slot = take_slot(a);
 	if (!a->slot && a->capacity) {
 		a->capacity = 0;
-		a->lane_capacity = 0;
-		a->slot = slot_take(array_size(a));
+		a->slot = take_slot(a);
 	}
 	place_lanes(a);
 	pool->slot = a->slot;
@@ -127,7 +127,8 @@ void pcpu_array_fini(struct pcpu_array *a)
 			  a->depots[node].max * sizeof(*a->depots[node].objs));
 	meta_give(a->depots, nr_nodes * sizeof(*a->depots));
 	if (a->slot)
-		slot_give(a->slot, array_size(a));
+		slot_give(a->lane_capacity ? a->slot - PCPU_LANES_SIZE : a->slot,
+			  array_size(a));
 }
 
 /* First use of this CPU's slot: closed is what zeroed memory says. */

@@ -2,7 +2,7 @@
 /*
  * pcpu/lane.c - lanes: arrays of objects that are charged to one group already
  *
- * A lane is a slot like the cache's own, behind it in every area, with the tag of
+ * A lane is a slot like the cache's own, before it in every area, with the tag of
  * the group in place of the floor. So the sequences' test for an empty or closed
  * slot becomes two: is it this tag's, and is anything in it. Closing and
  * reopening go as for the others (O2, drain.c); the CPU's lock of the cache
@@ -19,18 +19,13 @@
 #define LANE_MIN	4u
 #define LANE_MAX	((PCPU_LANE_SIZE - 24) / 8)
 
-void pcpu_lanes_plan(struct pcpu_array *a)
+uint32_t pcpu_lane_capacity(const struct pcpu_array *a)
 {
 	uint32_t fit = (uint32_t)min(LANE_BYTES / a->pool->stride,
 				     (size_t)LANE_MAX);
 
-	a->lane_capacity = min(max(fit, LANE_MIN), a->capacity);
-}
-
-void pcpu_lanes_init(struct pcpu_array *a, uint32_t slot)
-{
-	a->lane_slot = slot;
-	a->lane_origin = hot.seq_base + slot;
+	return a->pool->flags & SLAB_ACCOUNT ?
+	       min(max(fit, LANE_MIN), a->capacity) : 0;
 }
 
 static uint32_t offset_of(const struct pcpu_array *a, uint32_t tag)

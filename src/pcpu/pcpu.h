@@ -106,10 +106,17 @@ bool pcpu_bare_init(struct pcpu_array *a, uint32_t capacity);
 /* Bytes of a lane: the slot, 37 objects, a word for the next one's aborts. */
 #define PCPU_LANE_SIZE	320u
 
+/*
+ * The cache's own slot lies behind its lanes, as far from the first as this. Open,
+ * it has the floor 0: to sequences it is the lane of tag 0.
+ */
+#define PCPU_LANES_TO_SLOT \
+	((uint32_t)(PCPU_LANES * PCPU_LANE_SIZE + sizeof(struct slab_cpu)))
+
 /* Where the lane of @tag lies, from the first on. */
 static always_inline uint32_t pcpu_lane_at(uint32_t tag)
 {
-	return tag % PCPU_LANES * PCPU_LANE_SIZE;
+	return tag ? tag % PCPU_LANES * PCPU_LANE_SIZE : PCPU_LANES_TO_SLOT;
 }
 
 /*
@@ -126,9 +133,10 @@ static always_inline struct pcpu_gate *pcpu_gate(uint32_t slot)
 	return (struct pcpu_gate *)pcpu_shared(slot)->objs;
 }
 
-/* Chooses their capacity. pcpu_array_init() calls these. */
-void pcpu_lanes_plan(struct pcpu_array *a);
-void pcpu_lanes_init(struct pcpu_array *a, uint32_t slot);
+/* What lanes take in an area. */
+#define PCPU_LANES_SIZE	(PCPU_SLOT_ALIGN + PCPU_LANES * PCPU_LANE_SIZE)
+/* The objects of one; 0: @a has none. */
+uint32_t pcpu_lane_capacity(const struct pcpu_array *a);
 
 /* As pcpu_pop(), pcpu_push() and pcpu_top_is(), on this CPU's lane of @tag. */
 size_t pcpu_lane_pop(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
