@@ -4,6 +4,7 @@
  * tries often, since what it looks for takes two threads at the wrong moments.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "group.h"
@@ -72,10 +73,12 @@ static void *give_back(void *arg)
 	(void)arg;
 	while (!stop) {
 		memcg = last;
-		if (memcg) {
-			mem_cgroup_put(memcg);
-			last = NULL;
+		if (!memcg) {
+			sched_yield();
+			continue;
 		}
+		mem_cgroup_put(memcg);
+		last = NULL;
 	}
 	return NULL;
 }
@@ -102,7 +105,7 @@ static void grow_while_group_ends(void)
 		larger = krealloc(p, 2 * BLOCK,
 				  GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	while (last)
-		continue;
+		sched_yield();
 	kfree(larger ? larger : p);
 }
 
@@ -131,9 +134,57 @@ static void a_block_grows_while_its_group_ends(void **state)
 	assert_int_equal(mem_cgroup_current(root_mem_cgroup), 0);
 }
 
+/* Where the group was made active a CPU may keep a reference; it ends elsewhere. */
+static void *be_active(void *arg)
+{
+	int cpus[2], nr = cpus_allowed(cpus, 2), i = 0;
+	struct mem_cgroup *memcg;
+
+	(void)arg;
+	while (!stop) {
+		memcg = last;
+		if (!memcg) {
+			sched_yield();
+			continue;
+		}
+		cpu_pin(cpus[i++ % nr]);
+		set_active_memcg(memcg);
+		cpu_pin(cpus[i % nr]);
+		last = NULL;
+		set_active_memcg(NULL);
+	}
+	return NULL;
+}
+
+static void a_group_ends_while_a_thread_leaves_it(void **state)
+{
+	struct mem_cgroup *memcg;
+	pthread_t thread;
+	char path[16];
+	int i;
+
+	(void)state;
+	stop = false;
+	assert_int_equal(pthread_create(&thread, NULL, be_active, NULL), 0);
+	for (i = 0; i < 3000; i++) {
+		snprintf(path, sizeof(path), "/g%d", i);
+		memcg = group_make(NULL, path + 1);
+		last = memcg;
+		while (last)
+			sched_yield();
+		mem_cgroup_put(memcg);
+		/* It is there until the other thread is done, and no longer. */
+		while ((memcg = mem_cgroup_lookup(path)))
+			mem_cgroup_put(memcg);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+}
+
 static const struct CMUnitTest tests[] = {
 	case_of(a_cache_ends_while_groups_are_drained),
 	case_of(a_block_grows_while_its_group_ends),
+	case_of(a_group_ends_while_a_thread_leaves_it),
 };
 
 static const struct child_action actions[] = { { NULL, NULL } };
