@@ -520,10 +520,15 @@ void refs_open(struct mem_cgroup *memcg)
 	if (!stock)
 		return;
 	word = &stock->refs[tag % MEMCG_REFS].word;
-	/* Not once refs_close() may have been here (O19). */
-	if (!load_relaxed(word) && group_has_users(memcg)) {
-		store_relaxed(&memcg->stored, true);
-		cas_acq_rel(word, &none, tag);
+	if (!load_relaxed(word)) {
+		/*
+		 * Not once refs_close() may have been here (O19). Who drops the last
+		 * user's reference looks at @stored afterwards, here it is the other
+		 * way round: so if there are users still, he will be here.
+		 */
+		atomic_store(&memcg->stored, true);
+		if (group_has_users(memcg))
+			cas_acq_rel(word, &none, tag);
 	}
 	stock_unlock(stock);
 }

@@ -175,8 +175,6 @@ static bool search_cache(struct memcg_cache *c, struct search *search)
 	int cpu = -1;
 	size_t nr;
 
-	if (!c->array->lane_slot)
-		return true;
 	while ((cpu = pcpu_next_used((unsigned int)cpu + 1)) >= 0) {
 		for (i = 0; i < PCPU_LANES; i++) {
 			tag = pcpu_lane_look(c->array, (unsigned int)cpu, i, &nr);
@@ -205,11 +203,21 @@ static bool close_found(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
 	return memcg_close_lane(c, cpu, tag);
 }
 
+/*
+ * Under the lock, for who destroys the cache: no other thread has taken objects out
+ * of a lane and not given them to the slabs yet.
+ */
 bool memcg_drain_cache(struct memcg_cache *c)
 {
 	struct search search = { .fn = close_found };
+	bool ok;
 
-	return search_cache(c, &search);
+	if (!c->array->lane_slot)
+		return true;
+	lock_take(&list_lock);
+	ok = search_cache(c, &search);
+	lock_drop(&list_lock);
+	return ok;
 }
 
 void memcg_drain(struct mem_cgroup *top)

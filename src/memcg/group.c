@@ -308,23 +308,26 @@ static struct mem_cgroup *release(struct mem_cgroup *memcg)
 	return parent;
 }
 
-/* Drop references, @refs of them; true if these were the last. */
+/*
+ * Drop a reference, GROUP_USER or GROUP_ACTIVE; true if it was the last. A user's
+ * becomes a thread's first: so the group stays while this looks whether users have
+ * any still, and else collects what CPUs keep.
+ */
 static bool drop(struct mem_cgroup *memcg, uint64_t refs)
 {
-	uint64_t left = atomic_fetch_sub(&memcg->refs, refs) - refs;
-	bool last = !left;
+	uint64_t was;
 
-	/*
-	 * Users have none any more: what CPUs keep goes as well. It can't be the
-	 * last already, since those that are kept count, and nobody else drops them.
-	 */
-	if (!last && left % GROUP_ACTIVE == 0 && refs == GROUP_USER &&
-	    load_relaxed(&memcg->stored) && section_enter()) {
-		refs = refs_close(memcg) * GROUP_ACTIVE;
-		section_leave();
-		last = refs && atomic_fetch_sub(&memcg->refs, refs) == refs;
+	if (refs == GROUP_USER) {
+		refs = GROUP_ACTIVE;
+		/* Sequentially consistent, both: see refs_open(). */
+		was = atomic_fetch_add(&memcg->refs, GROUP_ACTIVE - GROUP_USER);
+		if (was % GROUP_ACTIVE == GROUP_USER &&
+		    atomic_load(&memcg->stored) && section_enter()) {
+			refs += refs_close(memcg) * GROUP_ACTIVE;
+			section_leave();
+		}
 	}
-	return last;
+	return atomic_fetch_sub(&memcg->refs, refs) == refs;
 }
 
 /* A handler that interrupted a section leaves the last one to nobody. */

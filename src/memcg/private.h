@@ -81,7 +81,7 @@ extern hidden struct mem_cgroup root;
 
 static inline bool group_has_users(const struct mem_cgroup *memcg)
 {
-	return load_relaxed(&memcg->refs) % GROUP_ACTIVE;
+	return atomic_load(&memcg->refs) % GROUP_ACTIVE;
 }
 
 /* Rank: groups. Protects the tree. In sections, as all locks. */

@@ -159,7 +159,11 @@ static bool charge_hard(struct memcg_move *m, gfp_t gfp, struct mem_cgroup **ful
 {
 	struct reclaim r = { .gfp = gfp, .priority = FIRST_PRIORITY };
 
-	if (charge_path(m, full))
+	/*
+	 * Without a group that is at its limit: that has no reference any more and is
+	 * about to be removed (a block of it grows).
+	 */
+	if (*full && charge_path(m, full))
 		return true;
 	if (*full)
 		group_event(*full, MEMCG_MAX);
