@@ -74,6 +74,8 @@ extern hidden void (*cache_pressure_hook)(void);
 
 /* create.c */
 
+/* What tools have to know of caches. */
+void cache_describe(struct kmem_abi_root *root);
 /* A cache of the library's own; no merging, no checks. In a section. */
 struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
 				slab_flags_t flags);

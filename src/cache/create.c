@@ -35,6 +35,37 @@ hidden struct cache_options cache_options = {
 static struct lock list_lock = LOCK_INIT(RANK_CACHES);
 static struct list_head caches = { &caches, &caches };
 
+void cache_describe(struct kmem_abi_root *root)
+{
+	root->caches = (uintptr_t)&caches;
+	root->cache_size = sizeof(struct kmem_cache);
+	root->cache = (struct kmem_abi_cache) {
+		.link = ABI_FIELD(struct kmem_cache, link),
+		.name = ABI_FIELD(struct kmem_cache, name),
+		.aliases = ABI_FIELD(struct kmem_cache, aliases),
+		.refcount = ABI_FIELD(struct kmem_cache, refcount),
+		.flags = ABI_FIELD(struct kmem_cache, flags),
+		.object_size = ABI_FIELD(struct kmem_cache, object_size),
+		.stride = ABI_FIELD(struct kmem_cache, pool.stride),
+		.align = ABI_FIELD(struct kmem_cache, pool.align),
+		.nr_pages = ABI_FIELD(struct kmem_cache, pool.nr_pages),
+		.nr_objs = ABI_FIELD(struct kmem_cache, pool.nr_objs),
+		.min_partial = ABI_FIELD(struct kmem_cache, pool.min_partial),
+		.cpu_partial = ABI_FIELD(struct kmem_cache, pool.cpu_partial),
+		.capacity = ABI_FIELD(struct kmem_cache, array.capacity),
+		.slot = ABI_FIELD(struct kmem_cache, array.slot),
+		.lane_slot = ABI_FIELD(struct kmem_cache, array.lane_slot),
+		.nodes = ABI_FIELD(struct kmem_cache, pool.nodes),
+		.depots = ABI_FIELD(struct kmem_cache, array.depots),
+		.rcu_pending = ABI_FIELD(struct kmem_cache, rcu_pending),
+		.stats = ABI_FIELD(struct kmem_cache, sheaf_stats),
+	};
+	root->alias.next = ABI_FIELD(struct cache_alias, next);
+	root->alias.name = (struct kmem_abi_field) {
+		offsetof(struct cache_alias, name), KMEM_ABI_TEXT,
+	};
+}
+
 /* Everything that a creation is asked for. */
 struct request {
 	const char *name;

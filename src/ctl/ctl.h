@@ -36,6 +36,13 @@ void options_read(void);
 slab_flags_t options_debug_flags(const char *name, slab_flags_t flags);
 /* slab_debug has an O: no debugging that takes larger slabs. */
 bool options_keep_order(void);
+/* All values as "name=value", a 0 after each and one at the end, in @size bytes. */
+void options_print(char *text, size_t size);
+
+/* root.c */
+
+/* Fill the record of kmem/abi.h. All layers have started. */
+void root_start(void);
 
 /* fork.c */
 void fork_register(void);

@@ -58,6 +58,7 @@ static void start(void)
 		.drain_ms = options.kfree_rcu_drain_msec,
 		.max_pending = options.kfree_rcu_max_pending,
 	};
+	root_start();
 }
 
 static void wait_for_other(uint32_t self)

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +240,42 @@ int kmem_option_set(const char *name, const char *value)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/* As set() would read it; returns what snprintf() does. */
+static int print_value(const struct option *option, char *text, size_t size)
+{
+	switch (option->type) {
+	case OPT_BOOL:
+		return snprintf(text, size, "%s=%d", option->name,
+				*(const bool *)option->value);
+	case OPT_NUMBER:
+		/* The default of some stands for a number that varies. */
+		if (*(const unsigned int *)option->value == UINT32_MAX)
+			return snprintf(text, size, "%s=default", option->name);
+		return snprintf(text, size, "%s=%u", option->name,
+				*(const unsigned int *)option->value);
+	case OPT_SIZE:
+		return snprintf(text, size, "%s=%zu", option->name,
+				*(const size_t *)option->value);
+	default:
+		return snprintf(text, size, "%s=%s", option->name,
+				(const char *)option->value);
+	}
+}
+
+void options_print(char *text, size_t size)
+{
+	size_t i, used = 0;
+
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		int len = print_value(&table[i], text + used, size - used);
+
+		if (len < 0 || used + (size_t)len + 2 > size)
+			break;
+		used += (size_t)len + 1;
+	}
+	text[used] = '\0';
 }
 
 #define DEBUG_ALL (SLAB_CONSISTENCY_CHECKS | SLAB_RED_ZONE | SLAB_POISON | \

@@ -114,6 +114,22 @@ const char *pcpu_mode(void)
 	return region.mode;
 }
 
+_Static_assert(sizeof(region.mode) == sizeof(((struct kmem_abi_root *)0)->mode), "room");
+
+void pcpu_describe(struct kmem_abi_root *root)
+{
+	root->pcpu_base = hot.pcpu_base;
+	root->pcpu_shift = PCPU_SHIFT;
+	root->used_cpus = (uintptr_t)region.used;
+	root->nr_cpus = region.nr_cpus;
+	root->count_bits = SLOT_COUNT_BITS;
+	root->nr_lanes = PCPU_LANES;
+	root->lane_size = PCPU_LANE_SIZE;
+	root->depot_size = sizeof(struct depot);
+	root->depot.nr = ABI_FIELD(struct depot, nr);
+	memcpy(root->mode, region.mode, sizeof(root->mode));
+}
+
 void pcpu_child(void)
 {
 	if (!hot.lock_cpus)

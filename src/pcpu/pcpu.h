@@ -52,6 +52,8 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused);
 const char *pcpu_mode(void);
 /* In a forked child. */
 void pcpu_child(void);
+/* What tools have to know of areas, slots and depots. */
+void pcpu_describe(struct kmem_abi_root *root);
 /* CPUs whose areas are in use: the first one from @cpu on, or -1. */
 int pcpu_next_used(unsigned int cpu);
 

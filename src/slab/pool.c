@@ -127,6 +127,32 @@ uint64_t slab_pool_close(struct slab_pool *pool)
 	return slab_pool_nr_slabs(pool);
 }
 
+void slab_describe(struct kmem_abi_root *root)
+{
+	root->nr_nodes = arena_nr_nodes();
+	root->nr_stats = NR_STATS;
+	root->node_size = sizeof(struct slab_node);
+	root->node = (struct kmem_abi_node) {
+		.partial = ABI_FIELD(struct slab_node, partial),
+		.nr_partial = ABI_FIELD(struct slab_node, nr_partial),
+		.nr_slabs = ABI_FIELD(struct slab_node, nr_slabs),
+		.nr_objs = ABI_FIELD(struct slab_node, nr_objs),
+	};
+	root->slab_size = sizeof(struct slab);
+	root->slab = (struct kmem_abi_slab) {
+		.link = ABI_FIELD(struct slab, link),
+		.state = ABI_FIELD(struct slab, state),
+	};
+	root->in_use_shift = STATE_IN_USE_SHIFT;
+	root->in_use_mask = STATE_IN_USE_MASK;
+	root->cpu_size = sizeof(struct slab_cpu);
+	root->cpu = (struct kmem_abi_cpu) {
+		.nr_partial = ABI_FIELD(struct slab_cpu, nr_partial),
+		.stats = ABI_FIELD(struct slab_cpu, stats),
+		.aborts = ABI_FIELD(struct slab_cpu, aborts),
+	};
+}
+
 void slab_pool_count_partial(struct slab_pool *pool, uint64_t *slabs,
 			     uint64_t *objects)
 {

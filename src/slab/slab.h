@@ -11,6 +11,7 @@
 
 #include <kmem/slab.h>
 #include <kmem/stats.h>
+#include <kmem/abi.h>
 #include "page/page.h"
 
 /* The counters of struct kmem_cache_stats. */
@@ -166,6 +167,14 @@ struct slab_req {
 bool slab_geometry(struct slab_pool *pool, const struct slab_layout *layout);
 
 /* pool.c */
+
+/* What tools have to know of slabs and nodes; also of pools, cache/ adds. */
+void slab_describe(struct kmem_abi_root *root);
+
+/* A field of a structure, for kmem/abi.h. */
+#define ABI_FIELD(type, member)						\
+	((struct kmem_abi_field) { (uint16_t)offsetof(type, member),	\
+				   (uint16_t)sizeof(((type *)0)->member) })
 
 /* Context: inside a section. False: out of memory, nothing is kept. */
 bool slab_pool_init(struct slab_pool *pool, const struct slab_layout *layout);

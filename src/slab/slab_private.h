@@ -12,6 +12,8 @@
  * new one; it goes on when the record serves another slab.
  */
 #define LINK_NONE	0xffffu
+#define STATE_IN_USE_SHIFT 16
+#define STATE_IN_USE_MASK 0xffffu
 #define STATE_FROZEN	((uint64_t)1 << 32)
 #define STATE_GEN_ONE	((uint64_t)1 << 33)
 
@@ -22,7 +24,7 @@ static inline unsigned int state_first(uint64_t state)
 
 static inline unsigned int state_in_use(uint64_t state)
 {
-	return state >> 16 & 0xffff;
+	return state >> STATE_IN_USE_SHIFT & STATE_IN_USE_MASK;
 }
 
 static inline uint64_t state_make(uint64_t old, unsigned int first,
