@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* json.c - a snapshot as one JSON object; names as in kmem_stats_json() */
+#include "kmem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_number(FILE *f, const char *name, uint64_t value)
+{
+	fprintf(f, ", \"%s\": %" PRIu64, name, value);
+}
+
+static void put_alias_names(FILE *f, const struct cache_row *row)
+{
+	size_t i;
+
+	fputs(", \"alias_names\": [", f);
+	for (i = 0; i < row->nr_alias_names; i++) {
+		fputs(i ? ", " : "", f);
+		json_string(f, row->alias_names[i]);
+	}
+	putc(']', f);
+}
+
+static void put_row(FILE *f, const struct cache_row *row, const struct snapshot *snap)
+{
+	unsigned int i;
+
+	fputs("    {\"name\": ", f);
+	json_string(f, row->name);
+	put_number(f, "object_size", row->object_size);
+	put_number(f, "slab_size", row->slab_size);
+	put_number(f, "align", row->align);
+	put_number(f, "order", row->order);
+	put_number(f, "objs_per_slab", row->objs_per_slab);
+	put_number(f, "aliases", row->aliases);
+	put_number(f, "sheaf_capacity", row->sheaf_capacity);
+	put_number(f, "min_partial", row->min_partial);
+	put_number(f, "cpu_partial", row->cpu_partial);
+	put_number(f, "flags", row->flags);
+	put_number(f, "slabs", row->slabs);
+	put_number(f, "total_objects", row->total_objects);
+	put_number(f, "objects", row->objects);
+	put_number(f, "partial", row->partial);
+	put_number(f, "objects_partial", row->objects_partial);
+	put_number(f, "cpu_slabs", row->cpu_slabs);
+	put_number(f, "cached", row->cached);
+	put_number(f, "rcu_pending", row->rcu_pending);
+	for (i = 0; i < snap->nr_stats; i++)
+		put_number(f, snap->stat_names[i], row->stats[i]);
+	put_alias_names(f, row);
+	putc('}', f);
+}
+
+/* "name=value" as a member. */
+static void put_option(FILE *f, const char *text)
+{
+	char name[64];
+	size_t len = strcspn(text, "=");
+
+	if (len >= sizeof(name))
+		len = sizeof(name) - 1;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	json_string(f, name);
+	fputs(": ", f);
+	text += strcspn(text, "=");
+	json_string(f, *text ? text + 1 : "");
+}
+
+static void put_options(FILE *f, const struct target *t)
+{
+	const char *text, *comma = "";
+
+	fputs(",\n  \"options\": {", f);
+	for (text = t->root.options; *text; text += strlen(text) + 1) {
+		fputs(comma, f);
+		put_option(f, text);
+		comma = ", ";
+	}
+	putc('}', f);
+}
+
+void print_json(FILE *f, const struct snapshot *snap, const struct target *t)
+{
+	size_t i;
+
+	fputs("{\n  \"version\": 1,\n  \"library\": ", f);
+	json_string(f, t->root.version);
+	fprintf(f, ",\n  \"record\": \"%u.%u\",\n  \"started\": %s,\n  \"mode\": ",
+		t->root.major, t->root.minor, t->root.started ? "true" : "false");
+	json_string(f, t->root.mode);
+	put_options(f, t);
+	fputs(",\n  \"caches\": [", f);
+	for (i = 0; i < snap->nr_rows; i++) {
+		fputs(i ? ",\n" : "\n", f);
+		put_row(f, &snap->rows[i], snap);
+	}
+	fputs("\n  ]\n}\n", f);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * target.h - memory of a process that uses libkmem, live or in a core file
+ *
+ * Nothing that is read there is trusted: see the functions.
+ */
+#ifndef KMEM_TARGET_H
+#define KMEM_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <kmem/abi.h>
+
+/**
+ * struct region - a range of the target's memory
+ * @filled: bytes that the core file has of it; the rest reads as zero
+ */
+struct region {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint64_t filled;
+};
+
+/**
+ * struct target - an opened process or core file
+ * @pid:      0: a core file
+ * @regions:  of a core all, by address; of a process those where ELF files start
+ * @root:     what is not there is 0
+ * @error:    why a function returned false, one line
+ */
+struct target {
+	pid_t pid;
+	int fd;
+	char name[300];
+	struct region *regions;
+	size_t nr_regions;
+	struct kmem_abi_root root;
+	char error[512];
+};
+
+/* What the command line says: a process, or if it isn't NULL a core file. */
+struct target_choice {
+	pid_t pid;
+	const char *core;
+};
+
+/*
+ * Open it, find its record and check what that says. False: @t->error says why.
+ * Either way target_close() is called in the end.
+ */
+bool target_open(struct target *t, const struct target_choice *choice);
+void target_close(struct target *t);
+
+/* Copy @len bytes from @addr; false if not all can be read. */
+bool target_read(struct target *t, uint64_t addr, void *buf, size_t len);
+/* Text of at most @size - 1 bytes, cut if there is more. */
+bool target_read_text(struct target *t, uint64_t addr, char *buf, size_t size);
+/* Set @t->error; returns false. */
+bool target_fail(struct target *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* core.c, proc.c: fill in @regions and what target_read() needs. */
+bool core_open(struct target *t, const char *path);
+bool core_read(struct target *t, uint64_t addr, char *buf, size_t len);
+bool proc_open(struct target *t, pid_t pid);
+bool proc_read(struct target *t, uint64_t addr, char *buf, size_t len);
+bool target_add_region(struct target *t, const struct region *region);
+
+/* note.c: the address of the record, and the record itself. */
+bool root_find(struct target *t);
+/* root.c: the sizes and numbers of a record that are followed are sane. */
+bool root_check(struct target *t);
+
+#endif /* KMEM_TARGET_H */
