@@ -4,25 +4,31 @@
 
 #include <math.h>
 
-/* A quantity over the caches. */
+/* A quantity over the caches, or over all objects. */
 struct spread {
 	double min, max, total;
-	size_t nr;
+	double nr;
 };
+
+/* @nr, at least one, of the same @value. */
+static void spread_add_many(struct spread *s, double value, double nr)
+{
+	if (s->nr <= 0 || value < s->min)
+		s->min = value;
+	if (s->nr <= 0 || value > s->max)
+		s->max = value;
+	s->total += value * nr;
+	s->nr += nr;
+}
 
 static void spread_add(struct spread *s, double value)
 {
-	if (!s->nr || value < s->min)
-		s->min = value;
-	if (!s->nr || value > s->max)
-		s->max = value;
-	s->total += value;
-	s->nr++;
+	spread_add_many(s, value, 1);
 }
 
 static double average(const struct spread *s)
 {
-	return s->nr ? s->total / (double)s->nr : 0;
+	return s->nr > 0 ? s->total / s->nr : 0;
 }
 
 struct totals {
@@ -56,9 +62,13 @@ static void add_row(struct totals *totals, const struct cache_row *row)
 	spread_add(&totals->memory, row_space(row));
 	spread_add(&totals->used, row_used(row));
 	spread_add(&totals->loss, loss_of(row));
-	spread_add(&totals->object_memory, (double)row->slab_size);
-	spread_add(&totals->object_user, (double)row->object_size);
-	spread_add(&totals->object_loss, (double)row->slab_size - (double)row->object_size);
+	spread_add_many(&totals->object_memory, (double)row->slab_size,
+			(double)row->objects);
+	spread_add_many(&totals->object_user, (double)row->object_size,
+			(double)row->objects);
+	spread_add_many(&totals->object_loss,
+			(double)row->slab_size - (double)row->object_size,
+			(double)row->objects);
 }
 
 static void print_cells(FILE *f, const char *name, const struct spread *s, bool exact)
