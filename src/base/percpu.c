@@ -4,7 +4,3 @@
 
 hidden struct hot hot __attribute__((aligned(CACHE_LINE)));
 hidden _Atomic(uint32_t) fork_generation = 1;
-
-#if CONFIG_RSEQ
-hidden __thread struct rseq_dummy rseq_dummy;
-#endif

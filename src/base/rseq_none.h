@@ -85,9 +85,4 @@ static inline int rseq_current_cpu(void)
 	return -1;
 }
 
-static inline uintptr_t rseq_dummy_offset(void)
-{
-	return 0;
-}
-
 #endif /* BASE_RSEQ_NONE_H */

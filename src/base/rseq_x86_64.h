@@ -423,18 +423,4 @@ static inline int rseq_current_cpu(void)
 	return cpu;
 }
 
-/* The area of lock mode: a CPU number, and room for a descriptor's address. */
-struct rseq_dummy {
-	alignas(16) uint32_t cpu_id_start;
-	uint32_t cpu_id;
-	uint64_t rseq_cs;
-};
-extern hidden __thread struct rseq_dummy rseq_dummy
-	__attribute__((tls_model("initial-exec")));
-
-static inline uintptr_t rseq_dummy_offset(void)
-{
-	return (uintptr_t)&rseq_dummy - (uintptr_t)__builtin_thread_pointer();
-}
-
 #endif /* BASE_RSEQ_X86_64_H */

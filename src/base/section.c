@@ -10,7 +10,7 @@
 
 #include <sched.h>
 
-hidden __thread struct section_mark section_mark
+hidden __thread struct thread_words thread_words
 	__attribute__((tls_model("initial-exec")));
 hidden _Atomic(uint32_t) library_started;
 
@@ -33,7 +33,7 @@ static _Atomic(uint32_t) gate;
 /* The address of the mark is the thread's for its whole life. */
 static _Atomic(uint64_t) *my_stripe(void)
 {
-	uintptr_t self = (uintptr_t)&section_mark;
+	uintptr_t self = (uintptr_t)&thread_words.mark;
 
 	return &stripes[(self >> 12 ^ self >> 18) % SECTION_STRIPES].count;
 }
@@ -52,20 +52,20 @@ bool section_enter_starting(void)
 {
 	_Atomic(uint64_t) *stripe;
 
-	if (section_mark.inside)
+	if (thread_words.mark.inside)
 		return false;
-	section_mark.inside = true;
+	thread_words.mark.inside = true;
 	compiler_barrier();
 	stripe = my_stripe();
-	atomic_fetch_add(stripe, section_mark.quiet ? 1 : ENTRY_ONE);
-	if (unlikely(atomic_load(&gate)) && !section_mark.forking)
+	atomic_fetch_add(stripe, thread_words.mark.quiet ? 1 : ENTRY_ONE);
+	if (unlikely(atomic_load(&gate)) && !thread_words.mark.forking)
 		wait_for_gate(stripe);
 	return true;
 }
 
 bool section_enter(void)
 {
-	if (unlikely(!load_acquire(&library_started)) && !section_mark.inside)
+	if (unlikely(!load_acquire(&library_started)) && !thread_words.mark.inside)
 		library_start();
 	return section_enter_starting();
 }
@@ -81,8 +81,8 @@ void section_leave(void)
 	/* Release: what the section did is seen by who finds it left. */
 	atomic_fetch_sub_explicit(my_stripe(), 1, memory_order_release);
 	compiler_barrier();
-	section_mark.inside = false;
-	if (unlikely(load_relaxed(&hook_wanted)) && !section_mark.forking)
+	thread_words.mark.inside = false;
+	if (unlikely(load_relaxed(&hook_wanted)) && !thread_words.mark.forking)
 		run_hook();
 }
 
@@ -118,23 +118,23 @@ static uint32_t nr_inside(void)
 void section_close_gate(void)
 {
 	uint32_t open = 0;
-	uint32_t mine = section_mark.inside ? 1 : 0;
+	uint32_t mine = thread_words.mark.inside ? 1 : 0;
 
 	while (!atomic_compare_exchange_strong(&gate, &open, 1)) {
-		if (!section_mark.inside)
+		if (!thread_words.mark.inside)
 			futex_wait(&gate, 1);
 		else
 			sched_yield();
 		open = 0;
 	}
-	section_mark.forking = true;
+	thread_words.mark.forking = true;
 	while (nr_inside() > mine)
 		sched_yield();
 }
 
 void section_open_gate(void)
 {
-	section_mark.forking = false;
+	thread_words.mark.forking = false;
 	atomic_store(&gate, 0);
 	futex_wake(&gate, INT32_MAX);
 }
@@ -146,7 +146,7 @@ void section_child(void)
 
 	for (i = 0; i < SECTION_STRIPES; i++)
 		atomic_store(&stripes[i].count, 0);
-	if (section_mark.inside)
+	if (thread_words.mark.inside)
 		atomic_store(my_stripe(), 1);
 	section_open_gate();
 }

@@ -16,15 +16,29 @@
 
 #define SECTION_STRIPES	32
 
-/* This thread's mark; static TLS, 4 bytes. */
+/* This thread's mark. */
 struct section_mark {
 	uint16_t number;	/* lock mode: the thread's, 0: not yet given */
 	bool inside;	/* between enter and leave: a handler must not enter */
 	bool forking : 1; /* between the fork handlers: passes the closed gate */
 	bool quiet : 1;	/* the housekeeper's: its sections are no activity */
+	bool fork_locked : 1;	/* rcu/worker.c, between the fork handlers */
+	bool in_callback : 1;	/* memcg/reclaim.c: a high callback runs */
 };
+_Static_assert(sizeof(struct section_mark) == 4, "the place of cpu_id_start");
 
-extern hidden __thread struct section_mark section_mark;
+/*
+ * The thread's words, static TLS, which is scarce. They are also what sequences
+ * take for the rseq area in lock mode: they read a CPU number at offset 4 and store
+ * a descriptor's address at 8, as the kernel fixes it (struct rseq).
+ */
+struct thread_words {
+	struct section_mark mark;
+	uint32_t cpu_id;
+	uint64_t rseq_cs;
+};
+extern hidden __thread struct thread_words thread_words
+	__attribute__((tls_model("initial-exec")));
 
 /**
  * section_enter() - enter a section
@@ -52,7 +66,7 @@ extern hidden void (*section_hook)(void);
 
 static inline bool section_inside(void)
 {
-	return section_mark.inside;
+	return thread_words.mark.inside;
 }
 
 /* Fork handlers (ctl/fork.c): nobody else is inside between these. */

@@ -70,7 +70,7 @@ static void *housekeeper(void *arg)
 
 	(void)arg;
 	/* What it does by itself is no activity of the program's. */
-	section_mark.quiet = true;
+	thread_words.mark.quiet = true;
 	for (;;) {
 		worked |= rcu_work();
 		if (os_now_ns() >= due) {

@@ -27,8 +27,6 @@ hidden uint64_t (*memcg_pending_hook)(void);
 
 /* Groups that have a high limit. */
 static _Atomic(uint32_t) nr_high;
-/* This thread is in a high callback. */
-static __thread bool in_callback;
 
 /* What a reclaim has tried. */
 struct reclaim {
@@ -247,7 +245,7 @@ static void call_back(struct mem_cgroup *memcg)
 	void (*fn)(struct mem_cgroup *memcg, void *arg);
 	void *arg;
 
-	if (in_callback || !section_enter())
+	if (thread_words.mark.in_callback || !section_enter())
 		return;
 	tree_lock();
 	fn = memcg->high_fn;
@@ -256,9 +254,9 @@ static void call_back(struct mem_cgroup *memcg)
 	section_leave();
 	if (!fn)
 		return;
-	in_callback = true;
+	thread_words.mark.in_callback = true;
 	fn(memcg, arg);
-	in_callback = false;
+	thread_words.mark.in_callback = false;
 }
 
 static void slow_down(const struct mem_cgroup *memcg, uint64_t excess)
@@ -293,7 +291,7 @@ void memcg_check_high(uint32_t tag, gfp_t gfp)
 	struct mem_cgroup *memcg, *at;
 	uint64_t excess;
 
-	if (likely(!load_relaxed(&nr_high)) || !tag || in_callback)
+	if (likely(!load_relaxed(&nr_high)) || !tag || thread_words.mark.in_callback)
 		return;
 	if (!section_enter())
 		return;

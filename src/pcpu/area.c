@@ -98,7 +98,8 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused)
 	if (refused) {
 		snprintf(region.mode, sizeof(region.mode), "lock: %s", refused);
 		hot.lock_cpus = region.nr_cpus;
-		hot.rseq_offset = rseq_dummy_offset();
+		hot.rseq_offset = (uintptr_t)&thread_words -
+				  (uintptr_t)__builtin_thread_pointer();
 		set_origins(hot.pcpu_base - PCPU_AREA_SIZE);
 		return true;
 	}
@@ -129,9 +130,9 @@ static unsigned int lock_mode_cpu(void)
 {
 	static _Atomic(uint16_t) last;
 
-	if (unlikely(!section_mark.number))
-		section_mark.number = add_relaxed(&last, 1) | 1u << 15;
-	return (section_mark.number & 0x7fff) % hot.lock_cpus;
+	if (unlikely(!thread_words.mark.number))
+		thread_words.mark.number = add_relaxed(&last, 1) | 1u << 15;
+	return (thread_words.mark.number & 0x7fff) % hot.lock_cpus;
 }
 
 int current_cpu(void)

@@ -15,7 +15,7 @@ static const char *find_refusal(const struct kmem_rcu_ops *ops)
 	if (!ops)
 		return "no RCU is set (link with libkmem-rcu, or call "
 		       "kmem_rcu_set_ops())";
-	if (section_mark.forking)
+	if (thread_words.mark.forking)
 		return "called in a fork handler, where the thread that it would "
 		       "wait for can't work";
 	if (load_relaxed(&rcu.orphan))

@@ -271,7 +271,6 @@ static bool in_own_section(const struct kmem_rcu_ops *ops)
 
 /* What the calling thread's fork handlers go by, between fork's two sides. */
 static __thread const struct kmem_rcu_ops *fork_ops;
-static __thread bool fork_locked;
 
 void rcu_fork_begin(void)
 {
@@ -279,9 +278,9 @@ void rcu_fork_begin(void)
 	uint64_t until;
 
 	/* If so, the role waits for that lock, most likely. */
-	fork_locked = ops && ops->fork_locked && ops->fork_locked();
+	thread_words.mark.fork_locked = ops && ops->fork_locked && ops->fork_locked();
 	until = os_now_ns() + NS_PER_MS *
-		(fork_locked ? FORK_LOCKED_MS : FORK_WAIT_MS);
+		(thread_words.mark.fork_locked ? FORK_LOCKED_MS : FORK_WAIT_MS);
 	atomic_fetch_add(&rcu.forks, 1);
 	while (atomic_load(&rcu.in_gp) && !in_own_section(ops) &&
 	       os_now_ns() < until)
@@ -323,7 +322,7 @@ void rcu_fork_parent(void)
  */
 bool rcu_fork_child(void)
 {
-	if (atomic_load(&rcu.in_gp) && !fork_locked)
+	if (atomic_load(&rcu.in_gp) && !thread_words.mark.fork_locked)
 		store_relaxed(&rcu.orphan, true);
 	atomic_store(&rcu.in_gp, 0);
 	atomic_store(&rcu.forks, 0);
