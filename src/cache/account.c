@@ -365,7 +365,10 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		return;
 	if (!section_enter()) {
 		/* With its tag: cache_run_deferred() looks. */
-		cache_free_deferred(obj);
+		if (slab_is_debugged(&s->pool))
+			cache_free_slow(s, obj);
+		else
+			cache_free_deferred(obj);
 		return;
 	}
 	cache_run_deferred();
