@@ -524,7 +524,10 @@ bool kmem_cache_charge(void *obj, gfp_t flags)
 				     "cache", obj);
 		return block_tag(obj) || cache_charge_block(obj, flags);
 	}
-	s = cache_check_object(NULL, obj, entry);
+	s = cache_of(obj, entry);
+	if (!slab_is_object(slab_of(obj, entry), obj))
+		report_fatal("cache %s: kmem_cache_charge of %p: Invalid object "
+			     "pointer, not the start of an object", s->name, obj);
 	/* As in the kernel: plain kmalloc() memory is not charged afterwards. */
 	if ((s->flags & SLAB_KMALLOC) && !(s->flags & SLAB_ACCOUNT))
 		return true;
