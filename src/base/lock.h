@@ -18,7 +18,7 @@
 enum lock_rank {
 	RANK_CACHES = 1,	/* list of caches, creation and destruction */
 	RANK_SHRINKERS,		/* list of shrinkers */
-	RANK_GROUPS,		/* tree of groups; numbers of obj_cgroups */
+	RANK_GROUPS,		/* tree of groups */
 	RANK_LANES,		/* list of caches with lanes; held while all are emptied */
 	RANK_PCPU,		/* opening of per-CPU areas, slot numbers */
 	RANK_CPU,		/* one cache on one CPU; also a lock that is all zero,
@@ -29,7 +29,7 @@ enum lock_rank {
 	RANK_CHUNKS,		/* free chunks of the address range */
 	RANK_RCU,		/* what waits for a grace period */
 	RANK_DOMAIN,		/* usage of all groups below one child of the root */
-	RANK_DOMAIN_ROOT,	/* of the root itself */
+	RANK_DOMAIN_ROOT,	/* of the root itself; numbers of obj_cgroups */
 	RANK_META,		/* metadata memory */
 	RANK_REPORT,		/* lines of one report */
 };

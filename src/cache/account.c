@@ -365,7 +365,10 @@ static noinline_cold void free_tagged_slow(struct kmem_cache *s, void *obj,
 		return;
 	if (!section_enter()) {
 		/* With its tag: cache_run_deferred() looks. */
-		cache_free_deferred(obj);
+		if (slab_is_debugged(&s->pool))
+			cache_free_slow(s, obj);
+		else
+			cache_free_deferred(obj);
 		return;
 	}
 	cache_run_deferred();
@@ -512,22 +515,21 @@ bool kmem_cache_charge(void *obj, gfp_t flags)
 {
 	uint32_t entry = page_entry(obj);
 	struct kmem_cache *s;
-	struct slab *slab;
 
 	if (!memcg_active.tag || ZERO_OR_NULL_PTR(obj) || reserve_owns(obj))
 		return true;
-	if (!(entry & ENTRY_SLAB))
-		return !block_check(obj) || block_tag(obj) ||
-		       cache_charge_block(obj, flags);
-	slab = slab_of(obj, entry);
-	s = cache_of_pool(slab_pool_of(slab));
+	if (!(entry & ENTRY_SLAB)) {
+		if (!block_check(obj))
+			report_fatal("kmem_cache_charge of %p: Not an object of any "
+				     "cache", obj);
+		return block_tag(obj) || cache_charge_block(obj, flags);
+	}
+	s = cache_of(obj, entry);
+	if (!slab_is_object(slab_of(obj, entry), obj))
+		report_fatal("cache %s: kmem_cache_charge of %p: Invalid object "
+			     "pointer, not the start of an object", s->name, obj);
 	/* As in the kernel: plain kmalloc() memory is not charged afterwards. */
 	if ((s->flags & SLAB_KMALLOC) && !(s->flags & SLAB_ACCOUNT))
 		return true;
-	if (!slab_is_object(slab, obj)) {
-		report("kmem_cache_charge(%p): not the start of an object of %s",
-		       obj, s->name);
-		return true;
-	}
 	return tag_of(s, obj, entry) || charge_objects(s, flags, 1, &obj);
 }

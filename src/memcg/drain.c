@@ -246,7 +246,9 @@ static bool count_found(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
 
 	search->bytes += nr * c->charge;
 	for (i = 0; i < nr && search->stat; i++) {
-		unsigned int node = slab_around(objs[i])->page.node;
+		/* Nobody keeps it from being freed, and its slab as well. */
+		const struct slab *slab = slab_around(objs[i]);
+		unsigned int node = page_node_racy((const struct page *)slab);
 
 		search->stat[node * NR_MEMCG_KINDS + c->kind] -= c->charge;
 	}

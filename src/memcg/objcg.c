@@ -13,11 +13,16 @@
 #define MAX_CHUNKS	4096u
 
 static struct {
-	struct lock lock;	/* Protects all below; rank: groups. */
+	/*
+	 * Protects all below. Rank: that of the root's domain, which is never locked
+	 * together with it; the last object of a removed group may be found in a lane,
+	 * with the lanes' lock held.
+	 */
+	struct lock lock;
 	uint32_t next;		/* first tag never given out */
 	struct obj_cgroup *free;
 	_Atomic(struct obj_cgroup *) chunks[MAX_CHUNKS];
-} table = { .lock = LOCK_INIT(RANK_GROUPS), .next = 1 };
+} table = { .lock = LOCK_INIT(RANK_DOMAIN_ROOT), .next = 1 };
 
 /* Each Protects what is marked [D]; the first is the root's. Rank: domain, root. */
 static struct lock domains[NR_DOMAINS];

@@ -124,13 +124,22 @@ static bool try_once(struct memcg_move *m, struct mem_cgroup **full)
 	return ok;
 }
 
-/* __GFP_NOFAIL: what is ahead of the groups that are over now goes back. */
+/*
+ * __GFP_NOFAIL: what is ahead of the groups that are over now goes back (G4). @full is
+ * the lowest that had no room; those above it may have had none either.
+ */
 static void force(struct memcg_move *m, struct mem_cgroup *full)
 {
+	struct mem_cgroup *at, *top = full;
+
 	if (!section_enter())
 		return;
 	memcg_force_charge(m);
-	memcg_drain(full);
+	for (at = full; at && !is_root(at); at = at->parent) {
+		if (load_relaxed(&at->usage) > load_relaxed(&at->max))
+			top = at;
+	}
+	memcg_drain(top);
 	section_leave();
 }
 

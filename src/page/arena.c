@@ -74,13 +74,19 @@ static void unlink_block(struct arena_node *node, struct page *page)
 	page->head.state = PAGE_INSIDE;
 }
 
+/* Relaxed: see page_node_racy(). */
+static void set_node(struct page *page, size_t node)
+{
+	__atomic_store_n(&page->head.node, (uint8_t)node, __ATOMIC_RELAXED);
+}
+
 static void link_block(struct arena_node *node, struct page *page,
 		       unsigned int order, bool dirty)
 {
 	page->head.state = PAGE_FREE;
 	page->head.order = (uint8_t)order;
 	page->head.dirty = dirty;
-	page->head.node = (uint8_t)(node - nodes);
+	set_node(page, (size_t)(node - nodes));
 	if (dirty) {
 		node->dirty_pages += (size_t)1 << order;
 		list_add(&page->link, &node->free[order]);
@@ -162,7 +168,7 @@ static struct page *new_chunk(unsigned int node)
 	page = chunk_page(chunk);
 	page->head.order = CHUNK_ORDER;
 	page->head.dirty = false;
-	page->head.node = (uint8_t)node;
+	set_node(page, node);
 	if (bind_nodes)
 		os_bind(chunk_address(chunk), CHUNK_SIZE, node);
 	return page;
@@ -210,7 +216,7 @@ static struct page *take_chunks(size_t nr_pages, size_t align,
 	page = chunk_page(chunk);
 	page->head.state = PAGE_TAKEN;
 	page->head.order = (uint8_t)ilog2_up(nr_pages);
-	page->head.node = (uint8_t)node;
+	set_node(page, node);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	if (bind_nodes)
 		os_bind(chunk_address(chunk), nr_pages << PAGE_SHIFT, node);

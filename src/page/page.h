@@ -77,6 +77,12 @@ static inline struct page *page_of(const void *addr)
 	return &page_records[((uintptr_t)addr - hot.arena_base) >> PAGE_SHIFT];
 }
 
+/* Whose run it is in may change meanwhile: the node is one of then or of now. */
+static inline unsigned int page_node_racy(const struct page *page)
+{
+	return __atomic_load_n(&page->head.node, __ATOMIC_RELAXED);
+}
+
 static inline void *page_address(const struct page *page)
 {
 	return (void *)(hot.arena_base +

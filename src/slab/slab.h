@@ -405,9 +405,13 @@ static always_inline _Atomic(uint32_t) *slab_tag_at(uintptr_t tags,
 	return (_Atomic(uint32_t) *)tags + (offset >> shift);
 }
 
-/* Acquire: pairs with the exchange in slab_tags_make(), and publish(). */
+/*
+ * Acquire: pairs with the exchange in slab_tags_make(), and publish(). The fence as
+ * well: the page's entry was loaded before, perhaps another thread's, just published.
+ */
 static always_inline uintptr_t slab_tags_of(uintptr_t offset)
 {
+	atomic_thread_fence(memory_order_acquire);
 	return load_acquire(&((struct slab *)
 			      &page_records[offset >> PAGE_SHIFT])->tags);
 }

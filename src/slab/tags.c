@@ -39,9 +39,14 @@ static void publish(struct slab *slab, uintptr_t tags)
 	bool big = slab->page.order > CHUNK_ORDER;
 	size_t i, nr = big ? 1 : slab->page.nr_pages;
 
-	/* Release: pairs with slab_tag_at(). The first one is there already. */
+	/*
+	 * Release: pairs with slab_tags_of(). The first one is there already. In the
+	 * others anything may stand that the pages' last owners left, so they come
+	 * before the entries.
+	 */
 	for (i = 1; i < nr; i++)
 		store_release(&slab[i].tags, tags);
+	atomic_thread_fence(memory_order_release);
 	page_map_set((struct page *)slab, nr,
 		     slab_pool_of(slab)->slot | ENTRY_SLAB |
 		     (big ? ENTRY_ORDER_BIG : slab->page.order));

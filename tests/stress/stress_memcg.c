@@ -88,20 +88,6 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-static timer_t start_timer(void)
-{
-	struct itimerspec every = { .it_interval = { .tv_nsec = 900000 },
-				    .it_value = { .tv_nsec = 900000 } };
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
-	timer_t timer;
-
-	event._sigev_un._tid = thread_id();
-	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s",
-	      strerror(errno));
-	CHECK(timer_settime(timer, 0, &every, NULL) == 0, "timer_settime: %s", strerror(errno));
-	return timer;
-}
-
 /* Everybody stops here for a quiet point. */
 static void rest(void)
 {
@@ -120,7 +106,7 @@ static void *work(void *arg)
 	state.tid[state.nr_tids++] = thread_id();
 	handler_actor = a;
 	if (state.cfg->signals)
-		timer = start_timer();
+		timer = thread_timer(SIGUSR1, 900000);
 	while (!state.stop) {
 		actor_batch(a);
 		if (rng_chance(&a->rng, 20))

@@ -46,20 +46,6 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-static timer_t start_timer(void)
-{
-	struct itimerspec every = { .it_interval = { .tv_nsec = 700000 },
-				    .it_value = { .tv_nsec = 700000 } };
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
-	timer_t timer;
-
-	event._sigev_un._tid = thread_id();
-	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s",
-	      strerror(errno));
-	CHECK(timer_settime(timer, 0, &every, NULL) == 0, "timer_settime: %s", strerror(errno));
-	return timer;
-}
-
 static void *hop_others(void *arg)
 {
 	struct rng rng = { .state = stress_seed() ^ 77 };
@@ -119,7 +105,7 @@ static void *write_all_the_time(void *arg)
 	writer_init(&inner, &state.table);
 	inner.in_handler = true;
 	handler_writer = &inner;
-	timer = start_timer();
+	timer = thread_timer(SIGUSR1, 700000);
 	while (!state.stop) {
 		table_replace(&w);
 		if (rng_chance(&w.rng, 500))

@@ -93,25 +93,6 @@ static void install(void)
 	}
 }
 
-static timer_t start_timer(int level, unsigned int hz)
-{
-	struct itimerspec every = {
-		.it_interval = { .tv_nsec = 1000000000 / hz },
-		.it_value = { .tv_nsec = 1000000000 / hz },
-	};
-	struct sigevent event = {
-		.sigev_notify = SIGEV_THREAD_ID,
-		.sigev_signo = SIGRTMIN + level,
-	};
-	timer_t timer;
-
-	event._sigev_un._tid = thread_id();
-	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s",
-	      strerror(errno));
-	CHECK(timer_settime(timer, 0, &every, NULL) == 0, "timer_settime: %s", strerror(errno));
-	return timer;
-}
-
 static void block_signals(int how)
 {
 	sigset_t set;
@@ -150,7 +131,8 @@ static void *work(void *arg)
 		/* Where no lock may be taken memory comes from a reserve, which has an end. */
 		inner[level]->may_fail = true;
 		handler_actor[level] = inner[level];
-		timer[level] = start_timer(level, state.hz + 377 * (unsigned int)level);
+		timer[level] = thread_timer(SIGRTMIN + level,
+					    1000000000 / (state.hz + 377 * (unsigned int)level));
 	}
 	state.tid[index] = thread_id();
 	block_signals(SIG_UNBLOCK);

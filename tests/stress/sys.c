@@ -4,12 +4,15 @@
  *
  * The CPU list is read once, by the first caller, under pthread_once().
  */
+#include "stress.h"
 #include "sys.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,4 +181,18 @@ void cpu_free(void)
 pid_t thread_id(void)
 {
 	return (pid_t)syscall(SYS_gettid);
+}
+
+timer_t thread_timer(int sig, long ns)
+{
+	struct itimerspec every = { .it_interval = { .tv_nsec = ns },
+				    .it_value = { .tv_nsec = ns } };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sig };
+	timer_t timer;
+
+	event._sigev_un._tid = thread_id();
+	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s",
+	      strerror(errno));
+	CHECK(timer_settime(timer, 0, &every, NULL) == 0, "timer_settime: %s", strerror(errno));
+	return timer;
 }

@@ -7,6 +7,7 @@
 #ifndef STRESS_SYS_H
 #define STRESS_SYS_H
 
+#include <time.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +62,7 @@ bool cpu_pin(int cpu);
 void cpu_free(void);
 
 pid_t thread_id(void);
+/** thread_timer() - signal @sig to this thread every @ns nanoseconds */
+timer_t thread_timer(int sig, long ns);
 
 #endif /* STRESS_SYS_H */

@@ -11,39 +11,6 @@
 
 #define QUIET	(GFP_NOWAIT | __GFP_NOWARN)
 
-static void *hoard;	/* all that could be had, linked */
-
-static void take_all_memory(void)
-{
-	size_t size = 1 << 20;
-	void **p;
-
-	memory_limit(0);
-	while (size >= 16) {
-		p = kmalloc(size, QUIET);
-		if (!p) {
-			size /= 2;
-			continue;
-		}
-		*p = hoard;
-		hoard = p;
-	}
-}
-
-static void give_memory_back(void)
-{
-	void *p = hoard;
-
-	memory_unlimit();
-	while (p) {
-		void *next = *(void **)p;
-
-		kfree(p);
-		p = next;
-	}
-	hoard = NULL;
-}
-
 /* Groups until there is no more of what they are made of. */
 static int make_groups(struct mem_cgroup *parent)
 {
@@ -76,7 +43,7 @@ static void without_tables(void)
 		require((p[i] = kmem_cache_alloc(s, GFP_KERNEL)) != NULL);
 	for (int i = 0; i < NR; i += 2)
 		kmem_cache_free(s, p[i]);
-	take_all_memory();
+	memory_take_all();
 	make_groups(a);
 	while (got < NR / 4 && (q[got] = alloc_in(a, s, QUIET | __GFP_ACCOUNT)))
 		got++;
@@ -86,7 +53,7 @@ static void without_tables(void)
 	require(now % each == 0 && now < got * each);
 	require(stat_of(a).slab_unreclaimable == now);
 	/* They can be charged later, when there is memory. */
-	give_memory_back();
+	memory_give_back();
 	set_active_memcg(a);
 	for (size_t i = 0; i < got; i++)
 		require(kmem_cache_charge(q[i], GFP_KERNEL));
@@ -115,7 +82,7 @@ static void freed_without_memory(void)
 	for (int i = 0; i < NR; i++)
 		require((p[i] = kmem_cache_alloc(s, GFP_KERNEL)) != NULL);
 	kmem_cache_free_bulk(s, NR / 2, p);
-	take_all_memory();
+	memory_take_all();
 	make_groups(a);
 	for (; got < NR / 2; got++)
 		if (!(p[got] = alloc_in(b, s, QUIET | __GFP_ACCOUNT)))
@@ -129,7 +96,7 @@ static void freed_without_memory(void)
 		kmem_cache_free(s, p[i]);
 	kmem_cache_free_bulk(s, NR / 2, p + NR / 2);
 	require_charged(a, 0);
-	give_memory_back();
+	memory_give_back();
 	require_charged(a, 0);
 	kmem_cache_destroy(s);
 	kmem_cache_destroy(t);
@@ -146,7 +113,7 @@ static void limits_without_memory(void)
 	mem_cgroup_set_max(a, 1000 * each);
 	require(fill_in(b, s, GFP_KERNEL, p, 2000) == 1000);
 	kmem_cache_free_bulk(s, 500, p);
-	take_all_memory();
+	memory_take_all();
 	make_groups(b);
 	for (int round = 0; round < 20; round++) {
 		size_t got = fill_in(b, s, GFP_KERNEL, p, 500);
@@ -156,7 +123,7 @@ static void limits_without_memory(void)
 		kmem_cache_free_bulk(s, got, p);
 	}
 	require_charged(a, 500 * each);
-	give_memory_back();
+	memory_give_back();
 	require(fill_in(b, s, GFP_KERNEL, p, 2000) == 500);
 	require_charged(a, 1000 * each);
 	kmem_cache_free_bulk(s, 1000, p);
@@ -170,7 +137,7 @@ static void new_groups_without_memory(void)
 	int nr, again;
 	void *p;
 
-	take_all_memory();
+	memory_take_all();
 	nr = make_groups(a);
 	/* A failure left nothing half made. */
 	for (int i = 0; i < 100; i++) {
@@ -190,7 +157,7 @@ static void new_groups_without_memory(void)
 	}
 	again = make_groups(a);
 	require(again >= nr);
-	give_memory_back();
+	memory_give_back();
 	p = alloc_in(a, s, GFP_KERNEL);
 	require_charged(a, charge_of(s));
 	kmem_cache_free(s, p);

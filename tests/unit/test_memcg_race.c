@@ -134,6 +134,36 @@ static void a_block_grows_while_its_group_ends(void **state)
 	assert_int_equal(mem_cgroup_current(root_mem_cgroup), 0);
 }
 
+/* What is charged ahead for a sibling of the group that is forced over its limit. */
+static void a_sibling_gets_nothing_above_the_parents_limit(void **state)
+{
+	struct mem_cgroup *top = group_make(NULL, "top");
+	struct mem_cgroup *forced = group_make(top, "forced"), *other = group_make(top, "other");
+	struct kmem_cache *s = accounted("ahead", 64, 0);
+	void *first, *block;
+	int cpu;
+
+	(void)state;
+	assert_true(cpus_allowed(&cpu, 1) == 1);
+	cpu_pin(cpu);
+	assert_int_equal(mem_cgroup_set_max(forced, PAGE_BYTES), 0);
+	assert_int_equal(mem_cgroup_set_max(top, BLOCK + PAGE_BYTES), 0);
+	/* Others of its lane are free, and charged. */
+	first = alloc_in(other, s, GFP_KERNEL);
+	assert_non_null(first);
+	block = kmalloc_in(forced, 2 * BLOCK, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+	assert_non_null(block);
+	assert_true(mem_cgroup_current(top) > BLOCK + PAGE_BYTES);
+	assert_null(alloc_in(other, s, GFP_NOWAIT | __GFP_NOWARN));
+	cpu_unpin();
+	kfree(block);
+	kmem_cache_free(s, first);
+	group_end(forced);
+	group_end(other);
+	group_end(top);
+	kmem_cache_destroy(s);
+}
+
 /* Where the group was made active a CPU may keep a reference; it ends elsewhere. */
 static void *be_active(void *arg)
 {
@@ -184,6 +214,7 @@ static void a_group_ends_while_a_thread_leaves_it(void **state)
 static const struct CMUnitTest tests[] = {
 	case_of(a_cache_ends_while_groups_are_drained),
 	case_of(a_block_grows_while_its_group_ends),
+	case_of(a_sibling_gets_nothing_above_the_parents_limit),
 	case_of(a_group_ends_while_a_thread_leaves_it),
 };
 

@@ -12,41 +12,6 @@
 #define QUIET	(GFP_NOWAIT | __GFP_NOWARN)
 
 static struct kmem_cache *cache;
-static void *hoard;	/* all that could be had, linked */
-
-static void take_all_memory(void)
-{
-	size_t size = 1 << 20;
-	void **p;
-
-	memory_limit(0);
-	/* Every size, so that neither chunks nor pages nor slabs are left. */
-	while (size >= 16) {
-		p = kmalloc(size, QUIET);
-		if (!p) {
-			size /= 2;
-			continue;
-		}
-		*p = hoard;
-		hoard = p;
-	}
-	require(!kmalloc(4096, QUIET));
-}
-
-static void give_memory_back(void)
-{
-	void *p = hoard;
-
-	memory_unlimit();
-	while (p) {
-		void *next = *(void **)p;
-
-		kfree(p);
-		p = next;
-	}
-	hoard = NULL;
-}
-
 static struct node **nodes(size_t nr)
 {
 	struct node **p = calloc(nr, sizeof(*p));
@@ -93,7 +58,7 @@ static void with_heads(void)
 	begin();
 	p = nodes(NR);
 	section = gate_hold();
-	take_all_memory();
+	memory_take_all();
 	for (size_t i = 0; i < NR; i++)
 		kfree_rcu(p[i], rcu);
 	require(rcu_stats().emergency > 0);
@@ -109,7 +74,7 @@ static void with_heads(void)
 	require(rcu_stats().queued == rcu_stats().freed);
 	printf("%lu of %d through their heads\n",
 	       (unsigned long)rcu_stats().emergency, NR);
-	give_memory_back();
+	memory_give_back();
 	free(p);
 	kmem_cache_destroy(cache);
 }
@@ -129,7 +94,7 @@ static void large_with_heads(void)
 		stamp(p[i], sizeof(*p[i]), (uint64_t)i);
 	}
 	section = gate_hold();
-	take_all_memory();
+	memory_take_all();
 	for (int i = 0; i < NR; i++)
 		kvfree_rcu(p[i], rcu);
 	require(rcu_stats().emergency > 0);
@@ -138,7 +103,7 @@ static void large_with_heads(void)
 	kvfree_rcu_barrier();
 	require(rcu_stats().pending_objects == 0);
 	require(rcu_stats().queued == rcu_stats().freed);
-	give_memory_back();
+	memory_give_back();
 	free(p);
 }
 
@@ -174,7 +139,7 @@ static void without_heads(void)
 	w.p = nodes(NR);
 	section = gate_hold();
 	task_start(&task, free_without_head, &w);
-	take_all_memory();
+	memory_take_all();
 	w.go = true;
 	task_ends(&task, 500);
 	done = w.done;
@@ -189,7 +154,7 @@ static void without_heads(void)
 	kvfree_rcu_barrier();
 	require(objects_of(cache) == 0);
 	require(rcu_stats().queued == rcu_stats().freed);
-	give_memory_back();
+	memory_give_back();
 	free(w.p);
 	kmem_cache_destroy(cache);
 }
@@ -208,17 +173,17 @@ static void at_every_moment(void)
 
 		for (size_t i = 0; i < at; i++)
 			kfree_rcu(p[i], rcu);
-		take_all_memory();
+		memory_take_all();
 		for (size_t i = at; i < NR; i++)
 			kfree_rcu(p[i], rcu);
 		if (round & 1)
-			give_memory_back();
+			memory_give_back();
 		check_nodes(p, NR);
 		gate_release(section);
 		kvfree_rcu_barrier();
 		require(objects_of(cache) == 0);
 		if (!(round & 1))
-			give_memory_back();
+			memory_give_back();
 		emergency = rcu_stats().emergency;
 		free(p);
 	}
@@ -235,13 +200,13 @@ static void first_use_without_memory(void)
 
 	cache = node_cache("first", 0);
 	p = nodes(NR);
-	take_all_memory();
+	memory_take_all();
 	for (size_t i = 0; i < NR; i++)
 		kfree_rcu(p[i], rcu);
 	kvfree_rcu_barrier();
 	require(objects_of(cache) == 0);
 	require(rcu_stats().queued == NR && rcu_stats().freed == NR);
-	give_memory_back();
+	memory_give_back();
 	free(p);
 	kmem_cache_destroy(cache);
 }

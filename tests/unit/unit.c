@@ -439,3 +439,37 @@ void memory_unlimit(void)
 	lim.rlim_cur = lim.rlim_max;
 	setrlimit(RLIMIT_DATA, &lim);
 }
+
+static void *hoard;	/* all that could be had, linked */
+
+void memory_take_all(void)
+{
+	size_t size = 1 << 20;
+	void **p;
+
+	memory_limit(0);
+	while (size >= 16) {
+		p = kmalloc(size, GFP_NOWAIT);
+		if (!p) {
+			size /= 2;
+			continue;
+		}
+		*p = hoard;
+		hoard = p;
+	}
+	require(!kmalloc(4096, GFP_NOWAIT));
+}
+
+void memory_give_back(void)
+{
+	void *p = hoard;
+
+	memory_unlimit();
+	while (p) {
+		void *next = *(void **)p;
+
+		kfree(p);
+		p = next;
+	}
+	hoard = NULL;
+}

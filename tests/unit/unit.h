@@ -129,6 +129,12 @@ void shuffle(void **p, size_t nr, uint64_t *state);
  */
 void memory_limit(size_t slack);
 void memory_unlimit(void);
+/*
+ * memory_limit(0), and use up what the library has free still, in every size, so that
+ * neither chunks nor pages nor slabs are left; and give all that back.
+ */
+void memory_take_all(void);
+void memory_give_back(void);
 
 #define case_of(fn) cmocka_unit_test(fn)
 
