@@ -102,7 +102,8 @@ KMEM_API void mem_cgroup_for_each(struct mem_cgroup *memcg,
  * a thread sets NULL before it ends, or that reference stays for ever.
  *
  * Context: any thread, signal handlers included, if they put it back.
- * Return:  the former active group of this thread; NULL: none.
+ * Return:  the former active group of this thread; NULL: none. It comes without a
+ *	    reference: who passes it back holds one meanwhile.
  */
 KMEM_API struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg);
 /** get_active_memcg() - the active group of this thread, no reference; NULL: none */
