@@ -19,7 +19,7 @@ hidden struct memcg_options memcg_options = {
 	.stat_cache = true,
 };
 hidden _Atomic(uint32_t) nr_strict;
-/* Of the first word of @refs, for sequences; 0: there are none. */
+/* Of the first word of @refs, for sequences; 0: there are no groups yet. */
 hidden _Atomic(uintptr_t) memcg_refs;
 
 /* What a CPU holds for one obj_cgroup. */
@@ -51,16 +51,16 @@ static _Atomic(uint32_t) stock_offset;
 
 void stock_start(void)
 {
-	uint32_t offset, none = 0;
+	uint32_t offset = 0;
 
-	if (!memcg_options.stock || load_relaxed(&stock_offset))
-		return;
-	offset = pcpu_raw_take(sizeof(struct memcg_stock));
 	/* Groups are created under the tree's lock, so nobody else is here. */
-	atomic_compare_exchange_strong(&stock_offset, &none, offset);
-	if (offset)
-		store_release(&memcg_refs, hot.seq_base + offset +
-			      offsetof(struct memcg_stock, refs));
+	if (load_relaxed(&memcg_refs))
+		return;
+	if (memcg_options.stock)
+		offset = pcpu_raw_take(sizeof(struct memcg_stock));
+	store_release(&stock_offset, offset);
+	store_release(&memcg_refs, offset ? hot.seq_base + offset +
+		      offsetof(struct memcg_stock, refs) : pcpu_closed());
 }
 
 static struct memcg_stock *stock_of(unsigned int cpu)

@@ -21,6 +21,7 @@ hidden struct mem_cgroup root = {
 	.objcgs = { &root.objcgs, &root.objcgs },
 	.max = UINT64_MAX,
 	.high = UINT64_MAX,
+	.lane = PCPU_LANES_TO_SLOT,
 	.name = (char[]) { "" },
 };
 struct mem_cgroup *root_mem_cgroup = &root;
@@ -133,6 +134,8 @@ static struct mem_cgroup *group_new(const char *name)
 		group_free(memcg);
 		return NULL;
 	}
+	memcg->tag = memcg->objcg->tag;
+	memcg->lane = pcpu_lane_at(memcg->tag);
 	store_relaxed(&memcg->refs, GROUP_USER);
 	list_init(&memcg->children);
 	list_init(&memcg->sibling);
@@ -458,15 +461,16 @@ struct mem_cgroup *get_active_memcg(void)
 	return memcg_active.memcg;
 }
 
-static uintptr_t refs_of(uint32_t tag)
+/* Where the word for a tag stands, from the first on. */
+static inline uintptr_t refs_at(uint32_t tag)
 {
-	return load_relaxed(&memcg_refs) + tag % MEMCG_REFS * 2 * sizeof(uint64_t);
+	return tag % MEMCG_REFS * 2 * sizeof(uint64_t);
 }
 
 static noinline_cold void get_active(struct mem_cgroup *memcg)
 {
 	add_relaxed(&memcg->refs, GROUP_ACTIVE);
-	if (load_relaxed(&memcg_refs) && !hot.lock_cpus && section_enter()) {
+	if (!hot.lock_cpus && section_enter()) {
 		refs_open(memcg);
 		section_leave();
 	}
@@ -484,25 +488,24 @@ static noinline_cold void put_active(struct mem_cgroup *memcg)
 struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *old = memcg_active.memcg;
-	uint32_t tag = 0;
+	uintptr_t refs = load_relaxed(&memcg_refs);
+	uint32_t tag = 0, lane = PCPU_LANES_TO_SLOT;
 
 	if (memcg == old)
 		return old;
-	if (memcg && !is_root(memcg)) {
-		tag = memcg->objcg->tag;
-		if (unlikely(!load_relaxed(&memcg_refs) ||
-			     !refs_get(refs_of(tag), tag)))
+	if (memcg) {
+		tag = memcg->tag;
+		lane = memcg->lane;
+		if (likely(tag) && unlikely(!refs_get(refs + refs_at(tag), tag)))
 			get_active(memcg);
 	}
 	memcg_active.memcg = memcg;
 	compiler_barrier();
-	memcg_set_active_tag(tag);
+	memcg_active.tag = tag;
+	memcg_active.lane = lane;
 	compiler_barrier();
-	if (old && !is_root(old)) {
-		tag = old->objcg->tag;
-		if (unlikely(!load_relaxed(&memcg_refs) ||
-			     !refs_put(refs_of(tag), tag)))
-			put_active(old);
-	}
+	if (old && likely(old->tag) &&
+	    unlikely(!refs_put(refs + refs_at(old->tag), old->tag)))
+		put_active(old);
 	return old;
 }

@@ -49,6 +49,7 @@ struct mem_cgroup {
 	_Atomic(bool) stored;		/* a CPU has or had a store for it */
 	struct mem_cgroup *parent;	/* [C] holds a reference; root: NULL */
 	struct obj_cgroup *objcg;	/* [C] its own; root: NULL */
+	uint32_t tag, lane;		/* [C] objcg's, pcpu_lane_at(); root: as of tag 0 */
 	uint32_t domain;		/* [C] */
 	_Atomic(bool) dead;		/* [T] and [D]: removed */
 	struct list_head children;	/* [T] oldest first */

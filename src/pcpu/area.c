@@ -109,6 +109,11 @@ bool pcpu_start(unsigned int fake_cpus, const char *refused)
 	return true;
 }
 
+uintptr_t pcpu_closed(void)
+{
+	return hot.seq_base + lanes_closed;
+}
+
 const char *pcpu_mode(void)
 {
 	return region.mode;

@@ -177,6 +177,8 @@ size_t pcpu_lane_peek(struct pcpu_array *a, unsigned int cpu, uint32_t tag,
 		      size_t nr, void **objs);
 /* This CPU, if its area can be used; -1. In a section. */
 int pcpu_here(void);
+/* For sequences: memory that is 0 on all CPUs, for ever. */
+uintptr_t pcpu_closed(void);
 /* Memory of a CPU's area that no cache owns: its offset; 0: no room. Zeroed. */
 uint32_t pcpu_raw_take(size_t size);
 static inline void *pcpu_raw(uint32_t offset, unsigned int cpu)
