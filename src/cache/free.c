@@ -175,14 +175,13 @@ noinline_cold void cache_free_slow(struct kmem_cache *s, void *obj)
 }
 
 /*
- * An object of a slab with tags. It goes where the active group's would go, and
- * whether that is its group is looked at beside: so the push need not wait for the
- * tag. The first lane is at @lanes.
+ * An object of a slab with tags. It goes where the active group's would go, if that
+ * lane has the object's tag; so the push need not wait for the tag. The first lane
+ * is at @lanes.
  */
 static always_inline bool push_tagged(uintptr_t lanes, void *obj, uint32_t tag)
 {
-	return likely(tag == memcg_active.tag) &&
-	       slot_push_tagged(lanes + memcg_active.lane, obj, tag);
+	return slot_push_tagged(lanes + memcg_active.lane, obj, tag);
 }
 
 void kmem_cache_free(struct kmem_cache *s, void *obj)

@@ -395,8 +395,7 @@ static inline char *slab_base(const struct slab *slab)
 /*
  * Where the tag of the object @offset bytes into the arena stands; its page's entry
  * lacks ENTRY_FAST. For an address inside an object it is some place in the table.
- * @tags: what leads to it; 0: there is no table, for all that this thread can know,
- * so its objects have no tags.
+ * @tags: what leads to it; who has seen such an entry sees that (O20).
  */
 static always_inline _Atomic(uint32_t) *slab_tag_at(uintptr_t tags,
 						   uintptr_t offset,
@@ -422,9 +421,7 @@ static always_inline uintptr_t slab_tags_of(uintptr_t offset)
  */
 static always_inline uint32_t slab_tag(uintptr_t offset, unsigned int shift)
 {
-	uintptr_t tags = slab_tags_of(offset);
-
-	return likely(tags) ? load_relaxed(slab_tag_at(tags, offset, shift)) : 0;
+	return load_relaxed(slab_tag_at(slab_tags_of(offset), offset, shift));
 }
 
 /* There is a table. */
