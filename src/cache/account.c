@@ -16,15 +16,10 @@
 /* Objects that are freed together. */
 #define RUN_MAX		64u
 
-static bool is_accounted(const struct kmem_cache *s, gfp_t flags)
-{
-	return (s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT);
-}
-
 /*
  * The tag to charge to; what a removed group gets its ancestor pays. 0 in a handler
- * inside a section: what it allocates there nobody pays, and the lock that tells
- * may be its thread's.
+ * inside a section, which gets its objects from the reserve: these nobody pays, and
+ * the lock that tells may be its thread's.
  */
 static uint32_t active_tag(void)
 {
@@ -49,11 +44,6 @@ static bool make_tags(struct kmem_cache *s, struct slab *slab)
 	return slab_tags_make(slab);
 }
 
-static struct slab *slab_around(const void *obj)
-{
-	return slab_of(obj, page_entry(obj));
-}
-
 /*
  * Tag objects that @m was charged for, all of them on one node; those that can't
  * be tagged are moved to the end, and uncharged. They may be fresh. Returns how
@@ -67,7 +57,7 @@ static size_t tag_all(struct kmem_cache *s, const struct memcg_move *m,
 
 	while (i < nr) {
 		char *obj = (char *)((uintptr_t)objs[i] & ~OBJ_FRESH);
-		struct slab *slab = slab_around(obj);
+		struct slab *slab = slab_of_object(obj);
 		void *last;
 
 		if (likely(make_tags(s, slab))) {
@@ -97,7 +87,7 @@ static struct memcg_move move_of(const struct kmem_cache *s, uint32_t tag,
 	return (struct memcg_move) {
 		.tag = tag, .nr = (uint32_t)nr, .kind = s->memcg.kind,
 		.bytes = (uint64_t)nr * s->memcg.charge,
-		.node = slab_around(objs[0])->page.node,
+		.node = slab_of_object(objs[0])->page.node,
 	};
 }
 
@@ -230,8 +220,7 @@ static bool charge_objects(struct kmem_cache *s, gfp_t flags, size_t nr,
 	uint32_t tag = active_tag();
 	struct memcg_move m;
 
-	/* A handler inside a section has them from the reserve. */
-	if (!tag || section_inside())
+	if (!tag)
 		return true;
 	m = move_of(s, tag, nr, objs);
 	if (likely(charge_at_once(s, &m, nr, objs))) {
@@ -260,7 +249,7 @@ noinline_cold void *cache_alloc_slow(struct kmem_cache *s, gfp_t flags, int node
 {
 	void *obj = cache_alloc_plain(s, flags, node);
 
-	return unlikely(is_accounted(s, flags)) ? cache_charge_new(s, flags, obj)
+	return unlikely(cache_is_accounted(s, flags)) ? cache_charge_new(s, flags, obj)
 						: obj;
 }
 
@@ -476,7 +465,7 @@ bool cache_charge_block(void *p, gfp_t flags)
 		.node = block_node(p),
 	};
 
-	if (!m.tag || section_inside())
+	if (!m.tag)
 		return true;
 	if (!memcg_charge(&m, flags))
 		return false;

@@ -306,7 +306,7 @@ int cache_alloc_bulk_plain(struct kmem_cache *s, gfp_t flags, size_t nr, void **
 
 int kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t flags, size_t nr, void **p)
 {
-	if (unlikely((s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT)))
+	if (unlikely(cache_is_accounted(s, flags)))
 		return cache_alloc_bulk_accounted(s, flags, nr, p);
 	return alloc_bulk(s, flags, nr, p);
 }

@@ -120,6 +120,10 @@ void cache_warn_oom(const char *name, size_t size, gfp_t flags);
 
 /* account.c */
 
+static inline bool cache_is_accounted(const struct kmem_cache *s, gfp_t flags)
+{
+	return (s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT);
+}
 /* Of a cache with SLAB_ACCOUNT: the fast path, and past it. */
 void *cache_alloc_accounted(struct kmem_cache *s, gfp_t flags);
 /* One object, past the fast path. */

@@ -136,7 +136,7 @@ void *kmem_cache_alloc_from_sheaf(struct kmem_cache *s, gfp_t flags,
 	if (!sheaf->size)
 		return NULL;
 	obj = sheaf->objs[--sheaf->size];
-	if (unlikely((s->flags & SLAB_ACCOUNT) || (flags & __GFP_ACCOUNT)))
+	if (unlikely(cache_is_accounted(s, flags)))
 		obj = cache_charge_new(s, flags | __GFP_NOFAIL, obj);
 	return flags & __GFP_ZERO ? cache_zero(s, obj) : obj;
 }

@@ -95,18 +95,13 @@ void memcg_wait_for_hands(void)
 		sched_yield();
 }
 
-static struct slab *slab_around(const void *obj)
-{
-	return slab_of(obj, page_entry(obj));
-}
-
 void memcg_release(struct memcg_cache *c, uint32_t tag, size_t nr, void **objs)
 {
 	struct memcg_move m = { .tag = tag, .kind = c->kind };
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		struct slab *slab = slab_around(objs[i]);
+		struct slab *slab = slab_of_object(objs[i]);
 
 		slab_tag_set(c->array->pool, objs[i], 0);
 		if (m.nr && m.node != slab->page.node) {
@@ -247,7 +242,7 @@ static bool count_found(struct memcg_cache *c, unsigned int cpu, uint32_t tag,
 	search->bytes += nr * c->charge;
 	for (i = 0; i < nr && search->stat; i++) {
 		/* Nobody keeps it from being freed, and its slab as well. */
-		const struct slab *slab = slab_around(objs[i]);
+		const struct slab *slab = slab_of_object(objs[i]);
 		unsigned int node = page_node_racy((const struct page *)slab);
 
 		search->stat[node * NR_MEMCG_KINDS + c->kind] -= c->charge;

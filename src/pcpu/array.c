@@ -180,62 +180,61 @@ struct slab_cpu *pcpu_count(struct pcpu_array *a)
 	return slab_cpu_of(pcpu_slot(a->slot, (unsigned int)cpu));
 }
 
-struct pcpu_slot *slot_lock(uint32_t owner, uint32_t offset)
+/* Lock mode: this CPU's slot, or its lane of @tag. */
+static struct pcpu_slot *slot_here(struct pcpu_array *a, uint32_t tag)
 {
-	unsigned int cpu = (unsigned int)current_cpu();
-	struct pcpu_slot *slot = pcpu_slot(offset, cpu);
+	uint32_t offset = tag ? lane_offset(a, tag % PCPU_LANES) : a->slot;
 
-	/* Closed, or in an area never used, which must not be written. */
-	if (load_relaxed(&slot->bounds) >> 32 == 0)
-		return NULL;
-	return array_lock_try(&slab_cpu_of(pcpu_slot(owner, cpu))->array_lock) ?
-	       slot : NULL;
+	return pcpu_slot(offset, (unsigned int)current_cpu());
 }
 
-void slot_unlock(uint32_t owner, const struct pcpu_slot *slot, uint32_t offset)
+/* The thread's CPU number doesn't change in lock mode. */
+static _Atomic(uint32_t) *array_lock(struct pcpu_array *a)
 {
-	uintptr_t area = (uintptr_t)slot - offset;
-
-	array_lock_drop(&slab_cpu_of((struct pcpu_slot *)(area + owner))->array_lock);
+	return &slab_cpu_of(slot_here(a, 0))->array_lock;
 }
 
-static size_t pop_locked(struct pcpu_array *a, size_t nr, void **objs,
-			 int64_t step, struct pcpu_slot **where)
+/* Closed, or in an area never used, which must not be written: not locked. */
+static bool slot_lock(struct pcpu_array *a, struct pcpu_slot *slot)
 {
-	struct pcpu_slot *slot = slot_lock(a->slot, a->slot);
+	return load_relaxed(&slot->bounds) >> 32 &&
+	       array_lock_try(array_lock(a));
+}
+
+size_t slot_pop_here(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
+		     int64_t step)
+{
+	struct pcpu_slot *slot = slot_here(a, tag);
 	size_t got;
 
-	if (!slot)
+	if (!slot_lock(a, slot))
 		return 0;
-	got = slot_pop_locked(slot, 0, nr, objs, step);
-	slot_unlock(a->slot, slot, a->slot);
-	*where = slot;
+	got = slot_pop_locked(slot, tag, nr, objs, step);
+	array_lock_drop(array_lock(a));
 	return got;
 }
 
-static size_t push_locked(struct pcpu_array *a, size_t nr, void **objs,
-			  struct pcpu_slot **where)
+size_t slot_push_here(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs)
 {
-	struct pcpu_slot *slot = slot_lock(a->slot, a->slot);
+	struct pcpu_slot *slot = slot_here(a, tag);
 	size_t got;
 
-	if (!slot)
+	if (!slot_lock(a, slot))
 		return 0;
-	got = slot_push_locked(slot, 0, nr, objs);
-	slot_unlock(a->slot, slot, a->slot);
-	*where = slot;
+	got = slot_push_locked(slot, tag, nr, objs);
+	array_lock_drop(array_lock(a));
 	return got;
 }
 
 size_t pcpu_pop(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 {
 	int64_t step = counted ? (int64_t)SLOT_ALLOC_ONE - 1 : -1;
-	struct pcpu_slot *where;
+	struct pcpu_slot *where = hot.lock_cpus ? slot_here(a, 0) : NULL;
 	size_t got = 0, n;
 
 	do {
 		n = hot.lock_cpus ?
-		    pop_locked(a, nr - got, objs + got, step, &where) :
+		    slot_pop_here(a, 0, nr - got, objs + got, step) :
 		    slot_pop_bulk(a->origin, nr - got, objs + got, step, &where);
 		got += n;
 		if (n && !counted)
@@ -247,12 +246,12 @@ size_t pcpu_pop(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 /* From the end of @objs; none of them is NULL. */
 size_t pcpu_push(struct pcpu_array *a, size_t nr, void **objs, bool counted)
 {
-	struct pcpu_slot *where;
+	struct pcpu_slot *where = hot.lock_cpus ? slot_here(a, 0) : NULL;
 	size_t put = 0, n;
 
 	do {
 		n = hot.lock_cpus ?
-		    push_locked(a, nr - put, objs, &where) :
+		    slot_push_here(a, 0, nr - put, objs) :
 		    slot_push_bulk(a->origin, nr - put, objs, &where);
 		put += n;
 		if (n && !counted)

@@ -33,34 +33,6 @@ static uint32_t offset_of(const struct pcpu_array *a, uint32_t tag)
 	return lane_offset(a, tag % PCPU_LANES);
 }
 
-static size_t pop_locked(struct pcpu_array *a, uint32_t tag, size_t nr,
-			 void **objs, int64_t step)
-{
-	uint32_t offset = offset_of(a, tag);
-	struct pcpu_slot *slot = slot_lock(a->slot, offset);
-	size_t got;
-
-	if (!slot)
-		return 0;
-	got = slot_pop_locked(slot, tag, nr, objs, step);
-	slot_unlock(a->slot, slot, offset);
-	return got;
-}
-
-static size_t push_locked(struct pcpu_array *a, uint32_t tag, size_t nr,
-			  void **objs)
-{
-	uint32_t offset = offset_of(a, tag);
-	struct pcpu_slot *slot = slot_lock(a->slot, offset);
-	size_t got;
-
-	if (!slot)
-		return 0;
-	got = slot_push_locked(slot, tag, nr, objs);
-	slot_unlock(a->slot, slot, offset);
-	return got;
-}
-
 size_t pcpu_lane_pop(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
 		     bool counted)
 {
@@ -71,7 +43,7 @@ size_t pcpu_lane_pop(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
 		return 0;
 	do {
 		n = hot.lock_cpus ?
-		    pop_locked(a, tag, nr - got, objs + got, step) :
+		    slot_pop_here(a, tag, nr - got, objs + got, step) :
 		    slot_pop_bulk_tagged(a->lane_origin + pcpu_lane_at(tag),
 					 tag, nr - got, objs + got, step);
 		got += n;
@@ -90,7 +62,7 @@ size_t pcpu_lane_push(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs
 		return 0;
 	do {
 		n = hot.lock_cpus ?
-		    push_locked(a, tag, nr - put, objs) :
+		    slot_push_here(a, tag, nr - put, objs) :
 		    slot_push_bulk_tagged(a->lane_origin + pcpu_lane_at(tag),
 					  tag, nr - put, objs);
 		put += n;

@@ -40,11 +40,11 @@ void pcpu_leave(struct pcpu_here *here);
 /* @obj is on top of this CPU's slot at @offset. */
 bool slot_top_is(uint32_t offset, uint32_t capacity, const void *obj);
 /*
- * Lock mode: the slot at @offset of this CPU, whose cache's slot is at @owner, with
- * the array lock held; NULL if it isn't to be had, or the slot is closed.
+ * Lock mode: this CPU's slot, or with a tag its lane; how many could be moved.
  */
-struct pcpu_slot *slot_lock(uint32_t owner, uint32_t offset);
-void slot_unlock(uint32_t owner, const struct pcpu_slot *slot, uint32_t offset);
+size_t slot_pop_here(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs,
+		     int64_t step);
+size_t slot_push_here(struct pcpu_array *a, uint32_t tag, size_t nr, void **objs);
 
 /* drain.c */
 

@@ -381,6 +381,12 @@ static inline struct slab *slab_of(const void *obj, uint32_t entry)
 	return (struct slab *)page_slab_head(obj, entry);
 }
 
+/* @obj is known to lie in one. */
+static inline struct slab *slab_of_object(const void *obj)
+{
+	return slab_of(obj, page_entry(obj));
+}
+
 /* Racy: the owner is known by other means, or the value is only compared. */
 static inline struct slab_pool *slab_pool_of(const struct slab *slab)
 {
