@@ -156,6 +156,8 @@ static void *read_until_gone(void *arg)
 	struct reader *reader = arg;
 
 	rcu_register_thread();
+	/* Once before the deletion starts, which a busy machine may let end first. */
+	read_some(reader);
 	pthread_barrier_wait(&reader->deletion->ready);
 	while (reader->nr_samples) {
 		read_some(reader);
@@ -222,16 +224,18 @@ static void delete_under(struct deletion *deletion, struct tree_node *top,
 			 struct reader *readers, struct outcome *outcome)
 {
 	struct tree *tree = deletion->tree;
+	uint64_t nr_lookups;
 	double start;
 	double removed;
 
 	rcu_register_thread();
 	pthread_barrier_wait(&deletion->ready);
+	nr_lookups = count_lookups(readers, tree->nr_readers);
 	start = now();
 	remove_all(tree, top);
 	removed = now() - start;
-	outcome->lookups_per_second =
-		(double)count_lookups(readers, tree->nr_readers) / removed;
+	nr_lookups = count_lookups(readers, tree->nr_readers) - nr_lookups;
+	outcome->lookups_per_second = (double)nr_lookups / removed;
 	tree->memory->barrier();
 	outcome->delete_seconds = now() - start;
 	rcu_unregister_thread();

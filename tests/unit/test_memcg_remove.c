@@ -3,6 +3,7 @@
  * Removed groups: what is charged to them is their parent's from then on, and
  * next to nothing is left of them. cases.md J5.
  */
+#include <sched.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -228,6 +229,8 @@ static void leave(bool groups)
 	uint64_t start, us[4];
 	size_t before, rss;
 
+	/* Memory that stays at another CPU's node is not what groups cost. */
+	cpu_pin(sched_getcpu());
 	begin("dead");
 	dead_objs = calloc(DEAD, sizeof(*dead_objs));
 	require(dead_objs);
