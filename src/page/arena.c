@@ -287,6 +287,8 @@ static bool resize_big(struct page *page, size_t nr_pages)
 
 	if (nr_pages > UINT32_MAX)
 		return false;
+	if (nr_pages == old_pages)
+		return true;
 	/* A run of whole chunks stays one; what it doesn't need is purged. */
 	nr_pages = max(nr_pages, CHUNK_PAGES + 1);
 	new = chunks_for(nr_pages);
@@ -310,23 +312,63 @@ static bool resize_big(struct page *page, size_t nr_pages)
 	return true;
 }
 
-bool arena_resize(struct page *page, size_t nr_pages)
+/*
+ * All pages [index, end) of a chunk are in free blocks. What follows a run or a
+ * block is the head of another one.
+ */
+static bool all_free_locked(size_t index, size_t end)
+{
+	while (index < end && page_records[index].head.state == PAGE_FREE)
+		index += (size_t)1 << page_records[index].head.order;
+	return index >= end;
+}
+
+/* A run takes the free blocks that follow it, if these are long enough. */
+static bool grow_run_locked(struct arena_node *node, struct page *page,
+			    size_t nr_pages, bool *zeroed)
+{
+	size_t at = page_index(page) + page->head.nr_pages;
+	size_t end = page_index(page) + nr_pages;
+	bool dirty = false;
+
+	if (((end - 1) ^ page_index(page)) >> CHUNK_ORDER ||
+	    !all_free_locked(at, end))
+		return false;
+	while (at < end) {
+		struct page *block = &page_records[at];
+
+		dirty = block->head.dirty;
+		*zeroed &= !dirty;
+		unlink_block(node, block);
+		at += (size_t)1 << block->head.order;
+	}
+	free_range(node, end, at, dirty);
+	page->head.nr_pages = (uint32_t)nr_pages;
+	page->head.order = (uint8_t)ilog2_up(nr_pages);
+	return true;
+}
+
+bool arena_resize(struct page *page, size_t nr_pages, bool *zeroed)
 {
 	struct arena_node *node = &nodes[page->head.node];
 	size_t index = page_index(page);
 	size_t old_pages = page->head.nr_pages;
+	bool ok = true;
 
-	if (nr_pages == old_pages)
-		return true;
+	*zeroed = true;
 	if (is_big(page))
 		return resize_big(page, nr_pages);
-	if (nr_pages > old_pages)
+	if (nr_pages > CHUNK_PAGES)
 		return false;
 	lock_take(&node->lock);
-	page->head.nr_pages = (uint32_t)nr_pages;
-	free_range(node, index + nr_pages, index + old_pages, true);
+	if (nr_pages < old_pages) {
+		page->head.nr_pages = (uint32_t)nr_pages;
+		free_range(node, index + nr_pages, index + old_pages, true);
+	} else if (nr_pages > old_pages) {
+		ok = grow_run_locked(node, page, nr_pages, zeroed);
+	}
 	lock_drop(&node->lock);
-	return true;
+	return ok;
 }
 
 bool arena_move(struct page *from, struct page *to, size_t nr_pages)
