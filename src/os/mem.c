@@ -13,6 +13,9 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -99,6 +102,19 @@ bool os_purge(void *addr, size_t size)
 	ok = madvise((void *)start, end - start, MADV_DONTNEED) == 0;
 	errno = saved;
 	return ok && end - start == size;
+}
+
+void os_populate(void *addr, size_t size)
+{
+	static _Atomic(bool) refused;
+	int saved = errno;
+
+	if (load_relaxed(&refused))
+		return;
+	/* EINVAL: a kernel before 5.14, or a page size that makes it needless. */
+	if (madvise(addr, size, MADV_POPULATE_WRITE) && errno == EINVAL)
+		store_relaxed(&refused, true);
+	errno = saved;
 }
 
 bool os_move(void *from, void *to, size_t size)

@@ -38,6 +38,8 @@ bool os_decommit(void *addr, size_t size);
  * wholly inside; false if the range still holds its content in part.
  */
 bool os_purge(void *addr, size_t size);
+/* Fault pages of a writable range in at once, where the system can; a hint. */
+void os_populate(void *addr, size_t size);
 /*
  * Move the pages of a writable range to another one of the same size; the old
  * range stays mapped and reads as zero. False: nothing moved.

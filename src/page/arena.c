@@ -18,6 +18,8 @@
 #define NR_ORDERS	(CHUNK_ORDER + 1)
 /* Free dirty pages of a node that are worth a housekeeper: 8 MiB. */
 #define HOUSEKEEPER_DIRTY ((size_t)8 << 20 >> PAGE_SHIFT)
+/* Shorter runs are populated with what follows them, so many pages at once. */
+#define POPULATE_PAGES	((size_t)4)
 /* Blocks purged between two holds of the lock. */
 #define PURGE_BATCH	32
 
@@ -253,6 +255,18 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 	else
 		page = take_chunks(nr_pages, align, node, zeroed);
 	return page;
+}
+
+/*
+ * What is populated beyond the run is free and is cut next, or somebody's who got
+ * it meanwhile: pages of a chunk that is in use are writable and stay as they are.
+ */
+void arena_populate(struct page *page)
+{
+	size_t nr_pages = max((size_t)page->head.nr_pages, POPULATE_PAGES);
+
+	if (page_index(page) % POPULATE_PAGES == 0)
+		os_populate(page_address(page), nr_pages << PAGE_SHIFT);
 }
 
 /* A run in whole chunks isn't the buddy system's, however short it became. */

@@ -130,6 +130,11 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 			bool *zeroed);
 /* Give a run back; its page map entries are cleared already. */
 void arena_give(struct page *page);
+/*
+ * All of a run that is zero is going to be written soon: a fault for several pages,
+ * instead of one for each.
+ */
+void arena_populate(struct page *page);
 /* Make a run shorter or, where what follows is free, longer; *@zeroed: by zeroes. */
 bool arena_resize(struct page *page, size_t nr_pages, bool *zeroed);
 /* Move the content of one big block to another one at least as long. */

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+/* Slabs of a pool on a node from which on new ones are populated. */
+#define POPULATE_SLABS	2u
+
 void *slab_object_around(const struct slab *slab, const void *addr)
 {
 	const struct slab_pool *pool = slab_pool_of(slab);
@@ -35,6 +38,18 @@ static struct slab *take_pages(const struct slab_req *req, bool *zeroed)
 	return (struct slab *)page;
 }
 
+/*
+ * A pool that has some slabs is going to fill this one too, and to touch every page
+ * of it, if each has an object. One that has none yet might need one object only.
+ */
+static void populate(const struct slab_pool *pool, const struct slab_node *n,
+		     struct slab *slab)
+{
+	if (pool->stride <= PAGE_SIZE &&
+	    load_relaxed(&n->nr_slabs) >= POPULATE_SLABS)
+		arena_populate((struct page *)slab);
+}
+
 struct slab *slab_new(const struct slab_req *req)
 {
 	struct slab_pool *pool = req->pool;
@@ -55,6 +70,8 @@ struct slab *slab_new(const struct slab_req *req)
 	slab->carved = 0;
 	slab->on_list = false;
 	slab->dirty = !zeroed;
+	if (zeroed)
+		populate(pool, n, slab);
 	store_relaxed(&slab->tags, 0);
 	store_relaxed(&slab->tagged, false);
 	if (slab->page.order > CHUNK_ORDER)
