@@ -48,6 +48,19 @@ static inline struct kmem_cache *cache_of_pool(struct slab_pool *pool)
 	return container_of(pool, struct kmem_cache, pool);
 }
 
+/* @nr objects are taken, or freed, past the arrays: counted, and told to tracers. */
+static inline void cache_count_alloc(struct kmem_cache *s, size_t nr, gfp_t flags)
+{
+	stat_add(pcpu_count(&s->array), STAT_alloc_slowpath, nr);
+	probe_alloc_slowpath(s, s->name, nr, flags);
+}
+
+static inline void cache_count_free(struct kmem_cache *s, size_t nr)
+{
+	stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+	probe_free_slowpath(s, s->name, nr);
+}
+
 /* The cache of an object of a slab. */
 static inline struct kmem_cache *cache_of(const void *obj, uint32_t entry)
 {

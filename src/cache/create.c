@@ -296,6 +296,7 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 {
 	struct slab_pool probe;
 	struct kmem_cache *s;
+	bool merged;
 
 	*error = -EINVAL;
 	if (!probe_geometry(r, &probe))
@@ -305,6 +306,7 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 	if (!(r->flags & SLAB_KMALLOC))
 		warn_names_locked(r->name);
 	s = find_mergeable_locked(r, &probe);
+	merged = s;
 	if (s) {
 		if (!add_alias_locked(s, r))
 			s = NULL;
@@ -314,6 +316,8 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 			list_add_tail(&s->link, &caches);
 	}
 	lock_drop(&list_lock);
+	if (s)
+		probe_cache_create(s, r->name, r->size, r->flags, merged);
 	return s;
 }
 

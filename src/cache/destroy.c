@@ -161,6 +161,7 @@ static void destroy(struct kmem_cache *s)
 	bool reached;
 	uint64_t slabs;
 
+	probe_cache_destroy(s, s->name);
 	validate(s);
 	/*
 	 * Where the system refuses to reach in, free objects stay cached, and
