@@ -98,6 +98,8 @@ struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
  */
 struct kmem_cache *cache_next(struct kmem_cache *prev);
 void cache_unpin(struct kmem_cache *s);
+/* In a forked child: who pinned them isn't there, or is about to unpin one. */
+void caches_child(void);
 
 enum cache_drop {
 	CACHE_LAST,	/* off the list: the caller has it for itself */

@@ -397,6 +397,21 @@ struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
 	return create_or_merge(&r, &error);
 }
 
+/* None are left if the thread has forked since, and is the child. */
+static void unpin_locked(struct kmem_cache *s)
+{
+	if (s->pins)
+		s->pins--;
+}
+
+void caches_child(void)
+{
+	struct list_head *pos;
+
+	list_for_each(pos, &caches)
+		list_entry(pos, struct kmem_cache, link)->pins = 0;
+}
+
 struct kmem_cache *cache_next(struct kmem_cache *prev)
 {
 	struct list_head *next;
@@ -405,7 +420,7 @@ struct kmem_cache *cache_next(struct kmem_cache *prev)
 	lock_take(&list_lock);
 	next = prev ? prev->link.next : caches.next;
 	if (prev)
-		prev->pins--;
+		unpin_locked(prev);
 	if (next != &caches) {
 		s = list_entry(next, struct kmem_cache, link);
 		s->pins++;
@@ -417,7 +432,7 @@ struct kmem_cache *cache_next(struct kmem_cache *prev)
 void cache_unpin(struct kmem_cache *s)
 {
 	lock_take(&list_lock);
-	s->pins--;
+	unpin_locked(s);
 	lock_drop(&list_lock);
 }
 

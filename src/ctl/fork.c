@@ -28,6 +28,7 @@ static void parent(void)
 
 static void child(void)
 {
+	caches_child();
 	shrinkers_child();
 	pcpu_child();
 	memcg_child();
