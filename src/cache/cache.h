@@ -185,6 +185,11 @@ void cache_run_deferred(void);
 /* Give back what is idle: of one cache; of all. In a section. */
 void cache_shrink(struct kmem_cache *s);
 void cache_shrink_all(void);
+/*
+ * Look for faults of a debugged cache that nobody has run into yet: how many there
+ * were, each of them reported. In a section.
+ */
+uint64_t cache_validate(struct kmem_cache *s);
 /* What depots held unused since the last call, of all caches. */
 void cache_age_all(void);
 
