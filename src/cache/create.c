@@ -60,6 +60,8 @@ void cache_describe(struct kmem_abi_root *root)
 		.rcu_pending = ABI_FIELD(struct kmem_cache, rcu_pending),
 		.stats = ABI_FIELD(struct kmem_cache, sheaf_stats),
 	};
+	root->cache_ctor = ABI_FIELD(struct kmem_cache, pool.ctor);
+	root->cache_usersize = ABI_FIELD(struct kmem_cache, usersize);
 	root->alias.next = ABI_FIELD(struct cache_alias, next);
 	root->alias.name = (struct kmem_abi_field) {
 		offsetof(struct cache_alias, name), KMEM_ABI_TEXT,

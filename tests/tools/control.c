@@ -10,6 +10,8 @@
  *	spoil		write to a freed object of "debugged"
  *	fork		the child goes on, the parent waits for it and then goes on
  *	slow		a slow path
+ *	odd		caches whose names are no good file names, and one with a
+ *			constructor
  *	exec, plain	become this program anew; without the option
  *	close		all descriptors but the standard ones
  *	lie HEX		answer on the own control socket with these bytes
@@ -100,6 +102,23 @@ static void take_slow_path(void)
 	kmem_cache_destroy(s);
 }
 
+static void construct(void *obj)
+{
+	*(char *)obj = 1;
+}
+
+static void make_odd_caches(void)
+{
+	static const char *const names[] = { "..", "a/b", "a/b", "a!b", "", ":0000500", "~" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!kmem_cache_create(names[i], SIZE, NULL, SLAB_NO_MERGE))
+			die("no cache");
+	if (!kmem_cache_create_usercopy("constructed", SIZE, 8, SLAB_NO_MERGE, 16, 32, construct))
+		die("no cache");
+}
+
 static void go_on(void)
 {
 	printf("ready %d\n", (int)getpid());
@@ -174,6 +193,8 @@ static void obey(const char *line)
 		spoil();
 	else if (!strcmp(line, "slow"))
 		take_slow_path();
+	else if (!strcmp(line, "odd"))
+		make_odd_caches();
 	else if (!strcmp(line, "close"))
 		closefrom(3);
 	else
