@@ -39,8 +39,11 @@ static _Atomic(bool) running;
 static _Atomic(bool) constructed;
 static char runtime_dir[400];	/* $XDG_RUNTIME_DIR */
 static char path[512];		/* of the socket */
-static struct os_file entry;	/* what @path is; ino 0: nothing yet */
+static struct os_file entry;	/* what @path is */
 static pid_t owner;		/* whose @path is; copies by clone() don't end it */
+/* There is one, and the three above are set. Who sets it to false removes it. */
+static _Atomic(bool) listed;
+static _Atomic(bool) leaving;	/* the process is ending */
 static struct os_file folder = { .fd = -1 };
 /* The socket and its clients'. */
 static struct os_file files[1 + NR_CLIENTS] = { [0 ... NR_CLIENTS] = { .fd = -1 } };
@@ -80,6 +83,26 @@ static void close_in_section(struct os_file *file)
 	section_leave();
 }
 
+/* By the thread, and by the one that ends the process. */
+static void remove_socket(void)
+{
+	if (atomic_exchange(&listed, false) && owner == getpid())
+		os_socket_remove(path, &entry);
+}
+
+/*
+ * Sequentially consistent, as in leave(): either the socket is seen there, or here
+ * that there will be nobody to remove it.
+ */
+static void list_socket(const char *dir, const char *name)
+{
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	owner = getpid();
+	atomic_store(&listed, true);
+	if (atomic_load(&leaving))
+		remove_socket();
+}
+
 /* NULL, or why there is no socket. */
 static const char *open_socket(void)
 {
@@ -97,8 +120,7 @@ static const char *open_socket(void)
 		goto out;
 	snprintf(name, sizeof(name), "kmem-%d.sock", (int)getpid());
 	if (os_socket_listen(&files[0], &folder, name, &entry)) {
-		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		owner = getpid();
+		list_socket(dir, name);
 	} else {
 		fault = "it can't be made there, or another process has it";
 		close_in_section(&files[0]);
@@ -108,12 +130,6 @@ out:
 	return fault;
 }
 
-static void remove_socket(void)
-{
-	if (entry.ino)
-		os_socket_remove(path, &entry);
-	entry.ino = 0;
-}
 
 /* The longest silent client makes room for a new one. */
 static unsigned int choose_place(void)
@@ -272,13 +288,13 @@ void control_child(void)
 	os_file_close(&folder);
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		os_file_close(&files[i]);
-	entry.ino = 0;
+	store_relaxed(&listed, false);
 	store_relaxed(&running, false);
 	section_request();
 }
 
 static __attribute__((destructor)) void leave(void)
 {
-	if (owner == getpid())
-		remove_socket();
+	atomic_store(&leaving, true);
+	remove_socket();
 }
