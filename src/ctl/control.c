@@ -45,6 +45,7 @@ static pid_t owner;		/* whose @path is; copies by clone() don't end it */
 static _Atomic(bool) listed;
 static _Atomic(bool) leaving;	/* the process is ending */
 static struct os_file folder = { .fd = -1 };
+static struct os_file arrival = { .fd = -1 };	/* a client without a place */
 /* The socket and its clients'. */
 static struct os_file files[1 + NR_CLIENTS] = { [0 ... NR_CLIENTS] = { .fd = -1 } };
 static struct client clients[NR_CLIENTS];
@@ -130,8 +131,7 @@ out:
 	return fault;
 }
 
-
-/* The longest silent client makes room for a new one. */
+/* The longest silent client makes room for a new one. In a section. */
 static unsigned int choose_place(void)
 {
 	unsigned int i, oldest = 0;
@@ -142,36 +142,47 @@ static unsigned int choose_place(void)
 		if (clients[i].since_ns < clients[oldest].since_ns)
 			oldest = i;
 	}
-	close_in_section(&files[1 + oldest]);
+	os_file_close(&files[1 + oldest]);
 	return oldest;
 }
 
-static void refuse(struct os_file *file)
+static void refuse(void)
 {
 	static const char text[] = "error no permission\n";
 
-	os_socket_write(file, text, sizeof(text) - 1, 0);
-	close_in_section(file);
+	os_socket_write(&arrival, text, sizeof(text) - 1, 0);
+	close_in_section(&arrival);
+}
+
+static void give_place(void)
+{
+	unsigned int place;
+
+	section_enter();
+	place = choose_place();
+	files[1 + place] = arrival;
+	arrival = OS_FILE_NONE;
+	section_leave();
+	clients[place].used = 0;
+	clients[place].since_ns = os_now_ns();
 }
 
 /* False: nobody is there. */
 static bool welcome(void)
 {
-	unsigned int place = choose_place();
-	struct os_file *file = &files[1 + place];
 	int came;
 
 	section_enter();
-	came = os_socket_accept(&files[0], file);
+	came = os_socket_accept(&files[0], &arrival);
 	section_leave();
 	if (came < 0)
 		os_sleep_ms(REFUSED_MS);
 	if (came <= 0)
 		return false;
-	clients[place].used = 0;
-	clients[place].since_ns = os_now_ns();
-	if (!os_socket_peer_allowed(file))
-		refuse(file);
+	if (os_socket_peer_allowed(&arrival))
+		give_place();
+	else
+		refuse();
 	return true;
 }
 
@@ -286,6 +297,7 @@ void control_child(void)
 	if (!options.control)
 		return;
 	os_file_close(&folder);
+	os_file_close(&arrival);
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		os_file_close(&files[i]);
 	store_relaxed(&listed, false);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +90,7 @@ static int connect_in(int folder, const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct stat st;
 	int error;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
@@ -98,7 +100,8 @@ static int connect_in(int folder, const char *name)
 		return fd;
 	error = errno;
 	close(fd);
-	if (error == ECONNREFUSED)
+	if (error == ECONNREFUSED && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISSOCK(st.st_mode))
 		unlinkat(folder, name, 0);
 	errno = error;
 	return -1;
