@@ -92,7 +92,7 @@ static void remove_socket(void)
 }
 
 /*
- * Sequentially consistent, as in leave(): either the socket is seen there, or here
+ * Sequentially consistent (O21), as in leave(): either the socket is seen there, or here
  * that there will be nobody to remove it.
  */
 static void list_socket(const char *dir, const char *name)
