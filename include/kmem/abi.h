@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define KMEM_ABI_MAJOR		1
-#define KMEM_ABI_MINOR		0
+#define KMEM_ABI_MINOR		1
 
 #define KMEM_ABI_NOTE_NAME	"libkmem"
 #define KMEM_ABI_NOTE_TYPE	1
@@ -171,6 +171,9 @@ struct kmem_abi_root {
 	struct kmem_abi_slab slab;
 	struct kmem_abi_depot depot;
 	struct kmem_abi_cpu cpu;
+	/* Since 1.1; of a cache's structure. */
+	struct kmem_abi_field cache_ctor; /* address of its constructor, or 0 */
+	struct kmem_abi_field cache_usersize; /* bytes that users may copy */
 };
 
 /* Bits of a cache's flags that tools have letters for. */

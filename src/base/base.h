@@ -9,6 +9,7 @@
 #include "list.h"
 #include "lock.h"
 #include "percpu.h"
+#include "probe.h"
 #include "report.h"
 #include "rseq.h"
 #include "section.h"

@@ -200,7 +200,7 @@ static void *refill_lane(struct kmem_cache *s, gfp_t flags, uint32_t tag)
 		nr = charge_some(s, tag, got, objs);
 	}
 	if (nr)
-		stat_inc(pcpu_count(&s->array), STAT_alloc_slowpath);
+		cache_count_alloc(s, 1, flags);
 	section_leave();
 	cache_construct(s, got, objs);
 	if (nr < got)
@@ -431,7 +431,7 @@ static bool free_run_slow(struct kmem_cache *s, uint32_t tag, size_t nr, void **
 		nr -= pcpu_lane_push(&s->array, tag, nr, p, true);
 	if (nr) {
 		memcg_release(&s->memcg, tag, nr, p);
-		stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+		cache_count_free(s, nr);
 		pcpu_give(&s->array, nr, p);
 	}
 	section_leave();

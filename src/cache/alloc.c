@@ -100,7 +100,8 @@ static size_t take_section(struct kmem_cache *s, const struct pcpu_order *order,
 
 	cache_run_deferred();
 	got = pcpu_take(&s->array, order, objs);
-	stat_add(pcpu_count(&s->array), STAT_alloc_slowpath, min(got, nr));
+	if (got)
+		cache_count_alloc(s, min(got, nr), order->flags);
 	return got;
 }
 

@@ -48,6 +48,19 @@ static inline struct kmem_cache *cache_of_pool(struct slab_pool *pool)
 	return container_of(pool, struct kmem_cache, pool);
 }
 
+/* @nr objects are taken, or freed, past the arrays: counted, and told to tracers. */
+static inline void cache_count_alloc(struct kmem_cache *s, size_t nr, gfp_t flags)
+{
+	stat_add(pcpu_count(&s->array), STAT_alloc_slowpath, nr);
+	probe_alloc_slowpath(s, s->name, nr, flags);
+}
+
+static inline void cache_count_free(struct kmem_cache *s, size_t nr)
+{
+	stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+	probe_free_slowpath(s, s->name, nr);
+}
+
 /* The cache of an object of a slab. */
 static inline struct kmem_cache *cache_of(const void *obj, uint32_t entry)
 {
@@ -85,6 +98,8 @@ struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
  */
 struct kmem_cache *cache_next(struct kmem_cache *prev);
 void cache_unpin(struct kmem_cache *s);
+/* In a forked child: who pinned them isn't there, or is about to unpin one. */
+void caches_child(void);
 
 enum cache_drop {
 	CACHE_LAST,	/* off the list: the caller has it for itself */
@@ -170,6 +185,11 @@ void cache_run_deferred(void);
 /* Give back what is idle: of one cache; of all. In a section. */
 void cache_shrink(struct kmem_cache *s);
 void cache_shrink_all(void);
+/*
+ * Look for faults of a debugged cache that nobody has run into yet: how many there
+ * were, each of them reported. In a section.
+ */
+uint64_t cache_validate(struct kmem_cache *s);
 /* What depots held unused since the last call, of all caches. */
 void cache_age_all(void);
 

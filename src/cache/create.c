@@ -60,6 +60,8 @@ void cache_describe(struct kmem_abi_root *root)
 		.rcu_pending = ABI_FIELD(struct kmem_cache, rcu_pending),
 		.stats = ABI_FIELD(struct kmem_cache, sheaf_stats),
 	};
+	root->cache_ctor = ABI_FIELD(struct kmem_cache, pool.ctor);
+	root->cache_usersize = ABI_FIELD(struct kmem_cache, usersize);
 	root->alias.next = ABI_FIELD(struct cache_alias, next);
 	root->alias.name = (struct kmem_abi_field) {
 		offsetof(struct cache_alias, name), KMEM_ABI_TEXT,
@@ -296,6 +298,7 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 {
 	struct slab_pool probe;
 	struct kmem_cache *s;
+	bool merged;
 
 	*error = -EINVAL;
 	if (!probe_geometry(r, &probe))
@@ -305,6 +308,7 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 	if (!(r->flags & SLAB_KMALLOC))
 		warn_names_locked(r->name);
 	s = find_mergeable_locked(r, &probe);
+	merged = s;
 	if (s) {
 		if (!add_alias_locked(s, r))
 			s = NULL;
@@ -314,6 +318,8 @@ static struct kmem_cache *create_or_merge(const struct request *r, int *error)
 			list_add_tail(&s->link, &caches);
 	}
 	lock_drop(&list_lock);
+	if (s)
+		probe_cache_create(s, r->name, r->size, r->flags, merged);
 	return s;
 }
 
@@ -393,6 +399,21 @@ struct kmem_cache *cache_create(const char *name, uint32_t size, uint32_t align,
 	return create_or_merge(&r, &error);
 }
 
+/* None are left if the thread has forked since, and is the child. */
+static void unpin_locked(struct kmem_cache *s)
+{
+	if (s->pins)
+		s->pins--;
+}
+
+void caches_child(void)
+{
+	struct list_head *pos;
+
+	list_for_each(pos, &caches)
+		list_entry(pos, struct kmem_cache, link)->pins = 0;
+}
+
 struct kmem_cache *cache_next(struct kmem_cache *prev)
 {
 	struct list_head *next;
@@ -401,7 +422,7 @@ struct kmem_cache *cache_next(struct kmem_cache *prev)
 	lock_take(&list_lock);
 	next = prev ? prev->link.next : caches.next;
 	if (prev)
-		prev->pins--;
+		unpin_locked(prev);
 	if (next != &caches) {
 		s = list_entry(next, struct kmem_cache, link);
 		s->pins++;
@@ -413,7 +434,7 @@ struct kmem_cache *cache_next(struct kmem_cache *prev)
 void cache_unpin(struct kmem_cache *s)
 {
 	lock_take(&list_lock);
-	s->pins--;
+	unpin_locked(s);
 	lock_drop(&list_lock);
 }
 

@@ -18,12 +18,10 @@ void cache_shrink(struct kmem_cache *s)
 	slab_pool_shrink(&s->pool);
 }
 
-/* Look for what nobody has run into yet. */
-static void validate(struct kmem_cache *s)
+uint64_t cache_validate(struct kmem_cache *s)
 {
 	cache_run_deferred();
-	if (slab_is_debugged(&s->pool))
-		slab_pool_validate(&s->pool);
+	return slab_is_debugged(&s->pool) ? slab_pool_validate(&s->pool) : 0;
 }
 
 int kmem_cache_shrink(struct kmem_cache *s)
@@ -33,7 +31,7 @@ int kmem_cache_shrink(struct kmem_cache *s)
 
 	slab_caller_begin(&caller, &s->pool);
 	if (section_enter()) {
-		validate(s);
+		cache_validate(s);
 		cache_shrink(s);
 		slabs = slab_pool_nr_slabs(&s->pool);
 		/* What the cache gave back, now or before, goes to the system at once. */
@@ -161,7 +159,8 @@ static void destroy(struct kmem_cache *s)
 	bool reached;
 	uint64_t slabs;
 
-	validate(s);
+	probe_cache_destroy(s, s->name);
+	cache_validate(s);
 	/*
 	 * Where the system refuses to reach in, free objects stay cached, and
 	 * with them the struct.

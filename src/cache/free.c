@@ -60,7 +60,7 @@ void cache_run_deferred(void)
 		}
 		s = cache_of(obj, entry);
 		cache_untag(s, obj);
-		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+		cache_count_free(s, 1);
 		pcpu_give(&s->array, 1, &obj);
 	}
 	slab_caller_pop(&nobody);
@@ -112,7 +112,7 @@ static void spill_and_push(struct kmem_cache *s, void *obj)
 		pcpu_give(&s->array, nr, objs);
 	if (nr && pcpu_push(&s->array, 1, &obj, true))
 		return;
-	stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+	cache_count_free(s, 1);
 	pcpu_give(&s->array, 1, &obj);
 }
 
@@ -124,7 +124,7 @@ static void free_debugged(struct kmem_cache *s, void *obj)
 	slab_caller_push(&caller, &s->pool);
 	if (section_enter()) {
 		cache_run_deferred();
-		stat_inc(pcpu_count(&s->array), STAT_free_slowpath);
+		cache_count_free(s, 1);
 		pcpu_give(&s->array, 1, &obj);
 		section_leave();
 	} else if (slab_debug_accepts(&s->pool, obj)) {
@@ -263,7 +263,7 @@ static noinline_cold void free_bulk_slow(struct kmem_cache *s, size_t nr,
 	pcpu_open(&s->array);
 	nr -= pcpu_push(&s->array, nr, p, true);
 	if (nr) {
-		stat_add(pcpu_count(&s->array), STAT_free_slowpath, nr);
+		cache_count_free(s, nr);
 		pcpu_give(&s->array, nr, p);
 	}
 	section_leave();

@@ -12,6 +12,7 @@ struct options {
 	bool rseq;
 	bool cpu_partial;
 	bool housekeeper;
+	bool control;
 	bool memcg_stock;
 	bool memcg_stat_cache;
 	unsigned int array;
@@ -52,5 +53,14 @@ void fork_register(void);
 /* Start the housekeeper, if it is needed and none is running. Outside sections. */
 void housekeeper_start(void);
 void housekeeper_child(void);
+
+/* control.c */
+
+/* The options have been read. In a section. */
+void control_prepare(void);
+/* Start the thread, if one is wanted and none was started. Outside sections. */
+void control_start(void);
+void control_construct(void);
+void control_child(void);
 
 #endif /* CTL_CTL_H */

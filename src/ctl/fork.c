@@ -28,10 +28,13 @@ static void parent(void)
 
 static void child(void)
 {
+	os_thread_child();
+	caches_child();
 	shrinkers_child();
 	pcpu_child();
 	memcg_child();
 	housekeeper_child();
+	control_child();
 	section_child();
 	rcu_fork_child_ops();
 }

@@ -23,11 +23,17 @@ static const char *rseq_refused(void)
 	return os_rseq_refused();
 }
 
+static void start_threads(void)
+{
+	housekeeper_start();
+	control_start();
+}
+
 static void start(void)
 {
 	unsigned int nr_nodes;
 
-	section_hook = housekeeper_start;
+	section_hook = start_threads;
 	rcu_set_hooks();
 	options_read();
 	nr_nodes = options.fake_numa ? options.fake_numa : os_nr_nodes();
@@ -58,6 +64,7 @@ static void start(void)
 		.drain_ms = options.kfree_rcu_drain_msec,
 		.max_pending = options.kfree_rcu_max_pending,
 	};
+	control_prepare();
 	root_start();
 }
 
@@ -110,4 +117,5 @@ void library_start(void)
 static __attribute__((constructor)) void register_early(void)
 {
 	fork_register();
+	control_construct();
 }

@@ -51,6 +51,8 @@ static const struct option table[] = {
 	  "pretend so many possible CPUs" },
 	{ "housekeeper", OPT_BOOL, &options.housekeeper, 0,
 	  "0: give no memory back by itself" },
+	{ "control", OPT_BOOL, &options.control, 0,
+	  "1: kmem shrink and kmem validate may act inside, by a socket" },
 	{ "memcg_stock", OPT_BOOL, &options.memcg_stock, 0,
 	  "0: every charge goes to the group at once; nothing charged ahead" },
 	{ "memcg_stat_cache", OPT_BOOL, &options.memcg_stat_cache, 0,

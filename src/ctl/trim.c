@@ -63,19 +63,18 @@ static bool tick(bool worked)
  * Ends when the process is idle, and at once when no other thread is left: the
  * program has ended then.
  */
-static void *housekeeper(void *arg)
+static void housekeeper(void)
 {
 	uint64_t due = os_now_ns() + TICK_NS;
 	bool worked = false;
 
-	(void)arg;
 	/* What it does by itself is no activity of the program's. */
 	thread_words.mark.quiet = true;
 	for (;;) {
 		worked |= rcu_work();
 		if (os_now_ns() >= due) {
 			if (os_last_thread())
-				return NULL;
+				return;
 			if (!tick(worked) && rcu_leave())
 				break;
 			worked = false;
@@ -87,7 +86,6 @@ static void *housekeeper(void *arg)
 	/* Work that came in between found the thread still running. */
 	if (rcu_needs_thread())
 		housekeeper_start();
-	return NULL;
 }
 
 void housekeeper_start(void)
@@ -96,7 +94,7 @@ void housekeeper_start(void)
 	    atomic_exchange(&running, true))
 		return;
 	rcu_attend(true);
-	if (os_thread_start(housekeeper, NULL))
+	if (os_thread_start(housekeeper))
 		return;
 	rcu_attend(false);
 	store_release(&running, false);

@@ -42,6 +42,14 @@ void group_event(struct mem_cgroup *memcg, enum memcg_event event)
 		add_relaxed(&memcg->events[event], 1);
 }
 
+/* @memcg has no room for @bytes. */
+static void limit_event(struct mem_cgroup *memcg, uint64_t bytes)
+{
+	group_event(memcg, MEMCG_MAX);
+	probe_memcg_limit(memcg, memcg->name, load_relaxed(&memcg->usage),
+			  load_relaxed(&memcg->max), bytes);
+}
+
 static bool wait_for_rcu(struct reclaim *r)
 {
 	uint64_t pending = 0;
@@ -175,7 +183,7 @@ static bool charge_hard(struct memcg_move *m, gfp_t gfp, struct mem_cgroup **ful
 	if (*full && charge_path(m, full))
 		return true;
 	if (*full)
-		group_event(*full, MEMCG_MAX);
+		limit_event(*full, m->bytes);
 	while (*full) {
 		r.memcg = *full;
 		if (!reclaim_round(&r))
@@ -202,7 +210,7 @@ bool memcg_charge(struct memcg_move *m, gfp_t gfp)
 	else if (gfp & __GFP_NOFAIL)
 		ok = full && charge_pressed(m, &full);
 	if (!ok && full && !(gfp & __GFP_DIRECT_RECLAIM))
-		group_event(full, MEMCG_MAX);
+		limit_event(full, m->bytes);
 	if (!ok && (gfp & __GFP_NOFAIL)) {
 		force(m, full);
 		ok = true;

@@ -10,6 +10,7 @@
 #include "base/base.h"
 
 #include <signal.h>
+#include <sys/types.h>
 
 /* mem.c */
 
@@ -88,10 +89,12 @@ bool os_abort_sequences(int cpu);
 /* thread.c */
 
 /* A detached thread with all signals blocked; false if refused. */
-bool os_thread_start(void *(*fn)(void *), void *arg);
+bool os_thread_start(void (*fn)(void));
+/* In a forked child: these threads are gone. */
+void os_thread_child(void);
 /* The kernel's number of the calling thread. */
 uint32_t os_thread_id(void);
-/* No other thread of the process is left, but a main thread that has ended. */
+/* None is left but those, and a main thread that has ended. In one of them. */
 bool os_last_thread(void);
 void os_sleep_ms(unsigned int ms);
 /* Keep all signals from this thread until the mask they had is put back. */
@@ -104,5 +107,51 @@ bool os_every(_Atomic(uint64_t) *next, uint64_t interval_ns);
 uint64_t os_random(void);
 /* The program runs with privileges that its user lacks: trust no environment. */
 bool os_secure(void);
+
+/* socket.c */
+
+/**
+ * struct os_file - a file descriptor of ours, and what it was opened for
+ *
+ * A program may close descriptors that it knows nothing of, and get their numbers
+ * for files of its own; @dev and @ino tell.
+ */
+struct os_file {
+	int fd;			/* -1: none */
+	uint64_t dev, ino;
+};
+#define OS_FILE_NONE	((struct os_file) { .fd = -1 })
+
+/* It is still what was opened. */
+bool os_file_is_ours(const struct os_file *file);
+/* Close it, if it is ours. */
+void os_file_close(struct os_file *file);
+/*
+ * A folder in which nobody but its owner, who is the caller, can make files. False:
+ * there is none of this name.
+ */
+bool os_folder_open(struct os_file *folder, const char *path);
+/* A socket that isn't bound yet. */
+bool os_socket_open(struct os_file *s);
+/*
+ * Let others connect to it as @name in @folder, whose mode will be 0600; a socket of
+ * that name that nobody listens to is replaced. @entry: what it is there, for
+ * os_socket_remove(); its fd isn't used. False: refused, or somebody listens there.
+ */
+bool os_socket_listen(struct os_file *s, const struct os_file *folder,
+		      const char *name, struct os_file *entry);
+/* Remove @path, if it is @entry. */
+void os_socket_remove(const char *path, const struct os_file *entry);
+/* 1: somebody came; 0: nobody waits; -1: the system refuses. */
+int os_socket_accept(const struct os_file *s, struct os_file *client);
+/* The peer may ask things of this process: it has its user, or is root. */
+bool os_socket_peer_allowed(const struct os_file *client);
+/* Bytes read; 0: none yet; -1: there will be none. */
+ssize_t os_socket_read(const struct os_file *client, char *buf, size_t size);
+/* False: not all could be sent within @ms milliseconds. */
+bool os_socket_write(const struct os_file *client, const char *buf, size_t len,
+		     unsigned int ms);
+/* Sleep until one of @nr can be read (those of fd -1 never) or @ms are over. */
+void os_files_wait(const struct os_file *files, unsigned int nr, unsigned int ms);
 
 #endif /* OS_OS_H */

@@ -50,6 +50,7 @@ static void free_mixed(size_t nr, void **objs)
 bool rcu_free_one(void)
 {
 	struct rcu_block *block;
+	uint64_t bytes;
 	uint32_t nr;
 
 	if (!section_enter())
@@ -64,6 +65,7 @@ bool rcu_free_one(void)
 	if (!block)
 		return false;
 	nr = block->nr;
+	bytes = block->bytes;
 	/* A slab that isn't there any more: freed twice, which kfree() reports. */
 	if (block->offset &&
 	    (page_entry(block->objs[0]) & ENTRY_OFFSET) == block->offset)
@@ -71,6 +73,7 @@ bool rcu_free_one(void)
 	else
 		free_mixed(nr, block->objs);
 	add_relaxed(&rcu.freed, nr);
+	probe_rcu_block_free(nr, bytes);
 	if (section_enter()) {
 		rcu_block_give(block);
 		section_leave();
@@ -238,6 +241,7 @@ static void make_ready(void)
 
 	if (!section_enter())
 		return;
+	probe_rcu_batch_end(rcu.batch.objs, rcu.batch.bytes, rcu.batch.blocks);
 	/* Before the lock, which is held for a few steps: only the role adds to it. */
 	slabs = rcu.slabs_batch;
 	for (slab = slabs; slab; slab = slab->next)
@@ -329,6 +333,8 @@ bool rcu_work_locked(void)
 		worked = true;
 		free_links();
 		if (turn.any) {
+			probe_rcu_batch_begin(rcu.batch.objs, rcu.batch.bytes,
+					      rcu.batch.blocks);
 			if (!rcu_grace_period()) {
 				put_back();
 				break;

@@ -165,6 +165,7 @@ bool rcu_queue_locked(struct rcu_block *block)
 	block->stripe = (uint16_t)(pcpu_current() % RCU_STRIPES);
 	queue_add(&rcu.queued, block);
 	store_relaxed(&rcu.nr_queued, rcu.queued.blocks);
+	probe_rcu_block_queue(block->nr, block->bytes, rcu.queued.blocks);
 	return rcu_arm_locked(&rcu.gather_at, at);
 }
 

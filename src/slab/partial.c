@@ -54,6 +54,7 @@ void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu)
 	for (slab = chain; slab; slab = slab->next)
 		unfreeze(slab);
 	stat_add(cpu, STAT_cpu_partial_drain, nr);
+	probe_cpu_partial_drain(pool->name, nr);
 	slab_node_put(pool, cpu, chain, false);
 }
 

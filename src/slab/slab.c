@@ -83,6 +83,8 @@ struct slab *slab_new(const struct slab_req *req)
 	add_relaxed(&n->nr_slabs, 1);
 	add_relaxed(&n->nr_objs, slab->nr_objs);
 	stat_inc(req->cpu, STAT_alloc_slab);
+	probe_alloc_slab(pool->name, slab_base(slab), pages << PAGE_SHIFT,
+			 slab->nr_objs, req->node);
 	return slab;
 }
 
@@ -95,6 +97,9 @@ static void slab_destroy(struct slab_pool *pool, struct slab_cpu *cpu,
 	if (slab_is_debugged(pool))
 		slab_debug_retire(pool, slab);
 	stat_inc(cpu, STAT_free_slab);
+	probe_free_slab(pool->name, slab_base(slab),
+			(size_t)slab->page.nr_pages << PAGE_SHIFT, slab->nr_objs,
+			slab->page.node);
 	sub_relaxed(&n->nr_objs, slab->nr_objs);
 	page_map_set((struct page *)slab, big ? 1 : slab->page.nr_pages, 0);
 	slab_tags_free(slab);

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -412,6 +414,55 @@ static void caches_are_walked_oldest_first_and_once(void **state)
 	kmem_cache_destroy(alias2);
 }
 
+/* A walk that stays at @at while the process forks. */
+struct stay {
+	struct kmem_cache *at;
+	_Atomic(bool) there, go_on;
+};
+
+static bool stay_there(struct kmem_cache *s, void *arg)
+{
+	struct stay *stay = arg;
+
+	if (s != stay->at)
+		return true;
+	stay->there = true;
+	while (!stay->go_on)
+		sched_yield();
+	return false;
+}
+
+static void *walk_and_stay(void *stay)
+{
+	kmem_for_each_cache(stay_there, stay);
+	return NULL;
+}
+
+static void destroy_in_child(void *s)
+{
+	alarm(20);
+	kmem_cache_destroy(s);
+	require(!cache_find("stay"));
+}
+
+static void a_forked_child_waits_for_no_walk_of_its_parent(void **state)
+{
+	struct stay stay = { .at = make("stay", 64) };
+	struct child_result r;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, &stay), 0);
+	while (!stay.there)
+		sched_yield();
+	r = child_fork(destroy_in_child, stay.at);
+	stay.go_on = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	child_assert_ok(&r);
+	child_free(&r);
+	kmem_cache_destroy(stay.at);
+}
+
 static void mode_is_one_of_two(void **state)
 {
 	(void)state;
@@ -436,6 +487,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(counters_of_the_slow_path_move),
 	case_of(nothing_is_invalid),
 	case_of(caches_are_walked_oldest_first_and_once),
+	case_of(a_forked_child_waits_for_no_walk_of_its_parent),
 	case_of(mode_is_one_of_two),
 };
 

@@ -15,6 +15,9 @@ enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE };
 
 /* main.c: with argv[0] the sub-command's name; return an exit code. */
 int cmd_info(int argc, char **argv);
+int cmd_shrink(int argc, char **argv);
+int cmd_sysfs(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* One line on standard error, "kmem: ..." */
@@ -24,6 +27,13 @@ int usage_error(const char *command, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A process's number; false: it is none. */
 bool parse_pid(const char *text, pid_t *pid);
+
+/*
+ * find.c: the cache that has this name, or this alias. NULL: there is none, which has
+ * been said, with names that are nearly the same.
+ */
+const struct cache_row *find_cache(const struct snapshot *snap, const struct target *t,
+				   const char *name);
 
 /* table.c */
 

@@ -36,7 +36,7 @@ static bool cache_is_sane(const struct kmem_abi_root *root)
 		c->name, c->aliases, c->refcount, c->flags, c->object_size,
 		c->stride, c->align, c->nr_pages, c->nr_objs, c->min_partial,
 		c->cpu_partial, c->capacity, c->slot, c->lane_slot, c->nodes,
-		c->depots, c->rcu_pending,
+		c->depots, c->rcu_pending, root->cache_ctor, root->cache_usersize,
 	};
 	size_t i;
 

@@ -8,6 +8,8 @@
 #define MAX_ALIASES	1000u
 /* Slabs of a node's list that are looked at; the others are taken for the same. */
 #define MAX_SCAN	10000u
+/* Figures of CPUs that are kept of a cache; with more none are. */
+#define MAX_CPU_STATS	((size_t)1 << 15)
 #define LIST_TRIES	8
 #define PAGE_SIZE	4096u
 
@@ -131,6 +133,45 @@ static bool sum_cpu(struct sums *sums, uint32_t cpu)
 	return sum_lanes(sums, area, false);
 }
 
+/* What a CPU has added to the sums since @before, as derive_counters() has it. */
+static void note_cpu(const struct sums *before, const struct cache_row *row_before,
+		     struct sums *sums, size_t index)
+{
+	const struct snapshot *snap = sums->snap;
+	uint64_t *stats = sums->row->cpu_stats + index * snap->nr_stats;
+	uint64_t *alloc = NULL, *free = NULL, flush = 0, refill = 0;
+	unsigned int i;
+
+	sums->row->cpu_lists[index] = sums->row->cpu_slabs - row_before->cpu_slabs;
+	for (i = 0; i < snap->nr_stats; i++) {
+		const char *name = snap->stat_names[i];
+
+		stats[i] = sums->row->stats[i] - row_before->stats[i];
+		alloc = !strcmp(name, "alloc_fastpath") ? &stats[i] : alloc;
+		free = !strcmp(name, "free_fastpath") ? &stats[i] : free;
+		flush = !strcmp(name, "sheaf_flush") ? stats[i] : flush;
+		refill = !strcmp(name, "sheaf_refill") ? stats[i] : refill;
+	}
+	if (!alloc || !free)
+		return;
+	*alloc += sums->fast - before->fast;
+	*free = *alloc + sums->held - before->held + flush - refill;
+	/* What others took out of its array is among their figures. */
+	if ((int64_t)*free < 0)
+		*free = 0;
+}
+
+static bool sum_cpu_detailed(struct sums *sums, size_t index)
+{
+	struct sums before = *sums;
+	struct cache_row row_before = *sums->row;
+
+	if (!sum_cpu(sums, sums->snap->cpus[index]))
+		return false;
+	note_cpu(&before, &row_before, sums, index);
+	return true;
+}
+
 static bool sum_shared(struct sums *sums)
 {
 	const struct kmem_abi_root *root = &sums->target->root;
@@ -190,7 +231,8 @@ static bool sum_cpus(struct sums *sums, const char *cache)
 	    !sum_shared(sums))
 		return false;
 	for (cpu = 0; sums->slot && cpu < sums->snap->nr_cpus; cpu++)
-		if (!sum_cpu(sums, sums->snap->cpus[cpu]))
+		if (!(sums->row->cpu_stats ? sum_cpu_detailed(sums, cpu) :
+		      sum_cpu(sums, sums->snap->cpus[cpu])))
 			return false;
 	/* The cache's own are the last ones. */
 	first = sums->snap->nr_stats - root->cache.stats.size / 8;
@@ -260,16 +302,21 @@ static bool sum_nodes(struct sums *sums, const char *cache)
 
 	for (node = 0; node < root->nr_nodes; node++) {
 		uint64_t addr = nodes + (uint64_t)node * root->node_size;
-		uint64_t nr_partial;
+		struct node_row on;
 
 		if (!target_read(t, addr, buf, root->node_size))
 			return false;
-		nr_partial = field_get(buf, root->node.nr_partial);
-		row->slabs += field_get(buf, root->node.nr_slabs);
-		row->total_objects += field_get(buf, root->node.nr_objs);
-		row->partial += nr_partial;
-		row->objects_partial += count_used(t, addr + root->node.partial.offset,
-						   nr_partial);
+		on.partial = field_get(buf, root->node.nr_partial);
+		on.slabs = field_get(buf, root->node.nr_slabs);
+		on.total_objects = field_get(buf, root->node.nr_objs);
+		on.objects_partial = count_used(t, addr + root->node.partial.offset,
+						on.partial);
+		row->slabs += on.slabs;
+		row->total_objects += on.total_objects;
+		row->partial += on.partial;
+		row->objects_partial += on.objects_partial;
+		if (row->nodes)
+			row->nodes[node] = on;
 		if (!depots)
 			continue;
 		if (!target_read(t, depots + (uint64_t)node * root->depot_size, buf,
@@ -327,6 +374,18 @@ static void read_constants(struct cache_row *row, const struct kmem_abi_cache *c
 	row->rcu_pending = field_get(buf, c->rcu_pending);
 }
 
+static bool make_room(struct cache_row *row, const struct snapshot *snap)
+{
+	/* One more: an array of none would be no room. */
+	row->nodes = calloc(snap->nr_nodes + 1, sizeof(*row->nodes));
+	if (snap->nr_cpus * snap->nr_stats > MAX_CPU_STATS)
+		return row->nodes;
+	row->cpu_lists = calloc(snap->nr_cpus + 1, sizeof(*row->cpu_lists));
+	row->cpu_stats = calloc((snap->nr_cpus + 1) * snap->nr_stats + 1,
+				sizeof(*row->cpu_stats));
+	return row->nodes && row->cpu_lists && row->cpu_stats;
+}
+
 bool row_read(struct cache_row *row, const struct snapshot *snap, struct target *t,
 	      const char *buf)
 {
@@ -334,6 +393,10 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	const struct kmem_abi_cache *c = &t->root.cache;
 
 	read_constants(row, c, buf);
+	row->ctor = field_get(buf, t->root.cache_ctor);
+	row->usersize = field_get(buf, t->root.cache_usersize);
+	if (snap->detailed && !make_room(row, snap))
+		return target_fail(t, "out of memory");
 	if (!target_read_text(t, field_get(buf, c->name), row->name, sizeof(row->name)) ||
 	    !read_aliases(row, t, field_get(buf, c->aliases)) ||
 	    !sum_nodes(&sums, buf) || !sum_cpus(&sums, buf))
@@ -345,5 +408,11 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 void row_free(struct cache_row *row)
 {
 	free(row->alias_names);
+	free(row->nodes);
+	free(row->cpu_lists);
+	free(row->cpu_stats);
 	row->alias_names = NULL;
+	row->nodes = NULL;
+	row->cpu_lists = NULL;
+	row->cpu_stats = NULL;
 }

@@ -149,14 +149,26 @@ static bool walk_again(struct snapshot *snap, struct target *t)
 			   "time", t->name);
 }
 
-bool snapshot_take(struct snapshot *snap, struct target *t)
+static bool take(struct snapshot *snap, struct target *t, bool detailed)
 {
 	memset(snap, 0, sizeof(*snap));
+	snap->detailed = detailed;
+	snap->nr_nodes = t->root.nr_nodes;
 	if (!t->root.started)
 		return true;
 	if (!read_names(snap, &t->root))
 		return target_fail(t, "%s: libkmem's record is damaged", t->name);
 	return read_cpus(snap, t) && walk_again(snap, t);
+}
+
+bool snapshot_take(struct snapshot *snap, struct target *t)
+{
+	return take(snap, t, false);
+}
+
+bool snapshot_take_detailed(struct snapshot *snap, struct target *t)
+{
+	return take(snap, t, true);
 }
 
 void snapshot_free(struct snapshot *snap)

@@ -8,10 +8,20 @@
 #define SNAPSHOT_MAX_STATS	128u
 #define SNAPSHOT_NAME		256u	/* bytes of a name; more is cut */
 
+/* A cache on a node, in a detailed snapshot. */
+struct node_row {
+	uint64_t slabs, total_objects, partial, objects_partial;
+};
+
 /**
  * struct cache_row - a cache; fields as in struct kmem_cache_stats (kmem/stats.h)
  * @aliases:	  its other names, @nr_alias_names of them
  * @slab_bytes:	  of a slab as preferred
+ * @ctor:	  address of its constructor, or 0
+ * @nodes:	  in a detailed snapshot, snapshot.nr_nodes of them; else NULL
+ * @cpu_stats:	  there, the counters as in @stats of the first CPU of snapshot.cpus,
+ *		  then those of the others; what no CPU has counted is in none. NULL: too many
+ * @cpu_lists:	  there, slabs on each CPU's list
  */
 struct cache_row {
 	char name[SNAPSHOT_NAME];
@@ -22,12 +32,16 @@ struct cache_row {
 	uint64_t slabs, total_objects, objects, partial, objects_partial;
 	uint64_t cpu_slabs, cached, rcu_pending;
 	uint64_t stats[SNAPSHOT_MAX_STATS];
+	uint64_t ctor, usersize;
+	struct node_row *nodes;
+	uint64_t *cpu_stats, *cpu_lists;
 };
 
 /**
  * struct snapshot - all caches, in order of creation
  * @stat_names: of the counters in cache_row.stats
  * @cpus:	numbers of the CPUs in use
+ * @detailed:	rows have figures of each node and each of these CPUs
  */
 struct snapshot {
 	struct cache_row *rows;
@@ -37,6 +51,8 @@ struct snapshot {
 	char names_text[sizeof(((struct kmem_abi_root *)0)->stat_names)];
 	uint32_t *cpus;
 	size_t nr_cpus;
+	uint32_t nr_nodes;
+	bool detailed;
 };
 
 /*
@@ -44,6 +60,7 @@ struct snapshot {
  * target's error says why. snapshot_free() in either case.
  */
 bool snapshot_take(struct snapshot *snap, struct target *t);
+bool snapshot_take_detailed(struct snapshot *snap, struct target *t);
 void snapshot_free(struct snapshot *snap);
 
 /* row.c: what one cache's structure, in @buf, leads to. False: it can't be read. */

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""kmemtest - what the tests of the command kmem share
+
+They are called with KMEM TARGET STATIC STRIPPED SANITIZER first: the command, and
+tests/tools/target.c as a user links it, statically, and stripped. KMEM_TEST_CASES=part
+chooses cases by name.
+"""
+import contextlib
+import glob
+import json
+import mmap
+import os
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+KMEM, TARGET, STATIC, STRIPPED, SANITIZER = sys.argv[1:6]
+# Nothing moves by itself, and no core is made by accident.
+ENV = dict(os.environ, KMEM_HOUSEKEEPER='0')
+SECONDS = 60
+
+
+class Skip(Exception):
+    """The case can't be tested here."""
+
+
+class Result:
+    """What a run of kmem came to."""
+
+    def __init__(self, run):
+        self.code = run.returncode
+        self.out = run.stdout.decode('utf-8', 'strict')
+        self.err = run.stderr.decode('utf-8', 'strict')
+
+    def json(self):
+        assert self.code == 0, (self.code, self.err)
+        return json.loads(self.out)
+
+    def lines(self):
+        assert self.code == 0, (self.code, self.err)
+        return self.out.splitlines()
+
+    def fails(self, pattern, code=1):
+        """One line that says why, and nothing else."""
+        assert self.code == code, (self.code, self.out, self.err)
+        assert self.out == '', self.out
+        assert re.fullmatch(r'kmem: [^\n]*\n', self.err), self.err
+        assert re.search(pattern, self.err), self.err
+
+
+def kmem(*args, **kwargs):
+    return Result(subprocess.run([KMEM, *map(str, args)], capture_output=True,
+                                 stdin=subprocess.DEVNULL, timeout=SECONDS,
+                                 check=False, **kwargs))
+
+
+class Target:
+    """A running target; .json is what it says of itself, .pid whom to ask."""
+
+    def __init__(self, state, program=TARGET, prepare=None):
+        self.process = subprocess.Popen([program, state], env=ENV,
+                                        preexec_fn=prepare,
+                                        stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        text = []
+        for line in self.process.stdout:
+            if line.startswith(b'ready '):
+                break
+            text.append(line)
+        else:
+            raise AssertionError(f'target {state} ended: {self.process.wait()}')
+        self.pid = int(line.split()[1])
+        self.json = json.loads(b''.join(text)) if text else None
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def running(state, program=TARGET, prepare=None):
+    target = Target(state, program, prepare)
+    try:
+        yield target
+    finally:
+        target.end()
+
+
+def same(seen, said):
+    """What kmem read is what the process said of itself."""
+    assert seen['mode'] == said['mode'], (seen['mode'], said['mode'])
+    seen = {cache['name']: cache for cache in seen['caches']}
+    assert len(seen) == len(said['caches']), (list(seen), said['caches'])
+    for cache in said['caches']:
+        other = seen[cache['name']]
+        assert other == cache, \
+            {key: (other.get(key), cache[key]) for key in cache
+             if other.get(key) != cache[key]}
+
+
+def small_space():
+    """With little address space the library reserves less, and cores are small."""
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+def kernel_core(folder, program, prepare=small_space):
+    """The core of a target that crashed, and what it had said of itself."""
+    with open('/proc/sys/kernel/core_pattern', encoding='utf-8') as file:
+        if file.read()[0] in '|/':
+            raise Skip('core files go elsewhere here')
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard != resource.RLIM_INFINITY:
+        raise Skip('core files are limited')
+
+    def before():
+        prepare()
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    run = subprocess.run([program, 'crash'], cwd=folder, env=ENV,
+                         capture_output=True, check=False, preexec_fn=before)
+    assert run.returncode == -signal.SIGABRT, run
+    cores = glob.glob(os.path.join(folder, '*core*'))
+    if not cores:
+        raise Skip('no core file was written')
+    return cores[0], json.loads(run.stdout[:run.stdout.rindex(b'ready ')])
+
+
+def need_plain_build():
+    if SANITIZER != 'none':
+        raise Skip('a sanitizer keeps its memory out of core files')
+
+
+class Core:
+    """A core file that is damaged in place, and made whole again."""
+
+    MAGIC = struct.pack('=Q', 0x6d656d6b62696c01)
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, 'r+b') as file:
+            self.map = mmap.mmap(file.fileno(), 0)
+        offset, = struct.unpack_from('=Q', self.map, 32)
+        self.nr_segments, = struct.unpack_from('=H', self.map, 56)
+        self.headers = (0, offset + 56 * self.nr_segments)
+        self.segments = [struct.unpack_from('=6Q', self.map, offset + 56 * i + 8)
+                         for i in range(self.nr_segments)]
+        self.root = self.find_root()
+        note = self.map.find(b'libkmem\0')
+        assert note >= 0
+        self.note = (note - 12, note + 16)
+
+    def find_root(self):
+        """The record that has started; the magic number may stand in code too."""
+        at = self.map.find(self.MAGIC)
+        while at >= 0:
+            if struct.unpack_from('=I', self.map, at + 16)[0] == 1:
+                return at
+            at = self.map.find(self.MAGIC, at + 1)
+        raise AssertionError('no record')
+
+    def at(self, addr):
+        """Place in the file of an address."""
+        for offset, start, _, filled, _, _ in self.segments:
+            if start <= addr < start + filled:
+                return offset + addr - start
+        return None
+
+    def word(self, place):
+        return struct.unpack_from('=Q', self.map, place)[0]
+
+    def caches(self):
+        """Places of the links of all caches, the head's first."""
+        head = self.word(self.root + 24)
+        addr, found = head, []
+        while not found or addr != head:
+            found.append(self.at(addr))
+            addr = self.word(found[-1])
+        return found
+
+    @contextlib.contextmanager
+    def damaged(self, changes):
+        before = [(at, self.map[at:at + len(data)]) for at, data in changes]
+        for at, data in changes:
+            self.map[at:at + len(data)] = data
+        try:
+            yield
+        finally:
+            for at, data in reversed(before):
+                self.map[at:at + len(data)] = data
+
+
+def a_value(rng, core, caches):
+    """Eight bytes that may hurt."""
+    return struct.pack('=Q', rng.choice([
+        0, 1, 0xff, 0xffff, 1 << 31, 1 << 32, 1 << 47, 1 << 63, (1 << 64) - 1,
+        rng.getrandbits(64), core.word(rng.choice(caches)),
+        core.word(core.root + 24) + rng.randrange(-64, 64),
+        core.word(core.root + rng.randrange(24, 48, 8))]))
+
+
+def some_changes(rng, core, caches):
+    """A few words or bytes overwritten, most of them where it matters."""
+    areas = [core.headers, core.note, (core.root, core.root + 112),
+             (core.root, core.root + 3000), (0, len(core.map))] + \
+        [(place - 2048, place + 2048) for place in caches]
+    low, high = rng.choice(areas)
+    changes = []
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        at = max(0, min(rng.randrange(low, high), len(core.map) - 8))
+        if rng.random() < 0.7:
+            changes.append((at & ~7, a_value(rng, core, caches)))
+        else:
+            changes.append((at, bytes([rng.getrandbits(8)])))
+    return changes
+
+
+def chosen(cases):
+    """All cases, or those that KMEM_TEST_CASES is in the names of."""
+    part = os.environ.get('KMEM_TEST_CASES', '')
+    return [case for case in cases if part in case.__name__]
+
+
+def main(cases):
+    """Run them, print TAP, return an exit code."""
+    cases = chosen(cases)
+    failed = False
+    print(f'1..{len(cases)}')
+    for number, case in enumerate(cases, 1):
+        started = time.monotonic()
+        try:
+            case()
+            print(f'ok {number} - {case.__name__}')
+            print(f'# {time.monotonic() - started:.1f} s')
+        except Skip as why:
+            print(f'ok {number} - {case.__name__} # SKIP {why}')
+        except Exception as fault:
+            failed = True
+            print(f'not ok {number} - {case.__name__}')
+            for line in f'{type(fault).__name__}: {fault}'.splitlines():
+                print(f'# {line[:2000]}')
+        sys.stdout.flush()
+    return 1 if failed else 0
