@@ -11,6 +11,7 @@
 struct options {
 	bool rseq;
 	bool cpu_partial;
+	bool drain_each;
 	bool housekeeper;
 	bool memcg_stock;
 	bool memcg_stat_cache;
