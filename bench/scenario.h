@@ -63,6 +63,9 @@ extern const struct scenario scenario_rcu_caller;
 extern const struct scenario scenario_memcg;
 extern const struct scenario scenario_memcg_sendrecv;
 
+/* Those of the grids (grid.h). */
+extern const struct scenario scenario_hackbench;
+
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work.h - parameters of hackbench, dirtree, socks and scale
+ *
+ * The drivers (work_run.c, scale_run.c) turn them into cases; what a worker is told
+ * is an allocator's args, as text.
+ */
+#ifndef BENCH_WORK_H
+#define BENCH_WORK_H
+
+/* Senders, and as many receivers, of a group. */
+#define HACKBENCH_SIDE		20u
+#define HACKBENCH_MAX_GROUPS	200u
+#define DIRTREE_MAX_LEVELS	12u
+#define DIRTREE_MAX_WIDTH	100000u
+#define DIRTREE_MAX_READERS	64u
+#define SCALE_MAX_THREADS	1000u
+
+/**
+ * struct work_params - the command line; 0: by --quick and --full
+ * @groups:  of hackbench
+ * @loops:   messages of each sender to each receiver
+ * @turns:   of socks
+ * @levels:  of directories, below the top; @dirs in each, and @files
+ * @readers: while the directories are deleted
+ * @from:    a directory to take the shape from, or NULL
+ */
+struct work_params {
+	unsigned int groups;
+	unsigned int loops;
+	unsigned int turns;
+	unsigned int levels;
+	unsigned int dirs;
+	unsigned int files;
+	unsigned int readers;
+	const char *from;
+};
+
+enum work_option { WORK_GROUPS, WORK_LOOPS, WORK_TURNS, WORK_LEVELS, WORK_DIRS,
+		   WORK_FILES, WORK_READERS, WORK_FROM };
+
+/** work_params_init() - the defaults */
+void work_params_init(struct work_params *params);
+/** work_params_set() - one option; NULL, or what is wrong with @text */
+const char *work_params_set(struct work_params *params, enum work_option option,
+			    const char *text);
+/** work_params_help() - the options' part of --help */
+void work_params_help(void);
+
+/* Who passes messages: job->args of hackbench is "%u %u %u": this, the kind of the
+ * passage, groups. n: loops. */
+enum hackbench_who { HACKBENCH_THREADS, HACKBENCH_PROCESSES };
+
+enum hackbench_value {
+	HACKBENCH_MS,		/* until the last message is received */
+	HACKBENCH_CPU_MS,	/* of all senders and receivers */
+	HACKBENCH_VOLUNTARY,	/* context switches */
+	HACKBENCH_INVOLUNTARY,
+	HACKBENCH_FAULTS,	/* page faults */
+	HACKBENCH_FREES,	/* of libkmem; all below: per million of these */
+	HACKBENCH_REDOS,	/* exchanges that were tried again */
+	HACKBENCH_ABORTS,	/* sequences that were interrupted */
+	HACKBENCH_LIST_LOCKS,	/* holds of a node's list lock */
+	NR_HACKBENCH_VALUES
+};
+
+#endif /* BENCH_WORK_H */
