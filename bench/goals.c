@@ -322,6 +322,8 @@ struct grid_goal {
 static const struct grid_goal grid_goals[] = {
 	{ "hackbench", "time", "", HACKBENCH_MS, "kmem", NULL, 0.90 },
 	{ "hackbench", "redos per million frees", "", HACKBENCH_REDOS, "kmem", ITSELF, 1000 },
+	{ "socks", "time until freed", "", SOCKS_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
+	{ "dirtree", "time until freed", "", DIRTREE_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
 };
 
 static bool grid_goal_reached(const struct grid *grid, const struct grid_goal *goal,

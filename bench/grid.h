@@ -129,6 +129,15 @@ bool grids_measure(const char *name, struct grid *grids, unsigned int nr,
 bool hackbench_measure(const struct options *options, const struct environment *env,
 		       FILE *json);
 
+/* rcu_work_run.c */
+
+/** socks_measure() - as memory_measure() */
+bool socks_measure(const struct options *options, const struct environment *env,
+		   FILE *json);
+/** dirtree_measure() - as memory_measure() */
+bool dirtree_measure(const struct options *options, const struct environment *env,
+		     FILE *json);
+
 /* grid_report.c */
 
 /** grid_report() - for people */

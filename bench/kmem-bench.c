@@ -22,7 +22,7 @@ static const struct scenario *const scenarios[] = {
 static const struct scenario *const inner_scenarios[] = {
 	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
-	&scenario_hackbench,
+	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -39,6 +39,9 @@ static const struct special specials[] = {
 	{ "rcu", "kfree_rcu and call_rcu: the kernel's rcuscale kfree test", rcu_measure },
 	{ "memcg", "what it costs that objects are charged to a group", memcg_measure },
 	{ "hackbench", "groups of senders and receivers pass messages", hackbench_measure },
+	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
+	  dirtree_measure },
+	{ "socks", "sockets opened and closed, freed by kfree_rcu and call_rcu", socks_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))

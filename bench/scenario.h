@@ -65,6 +65,8 @@ extern const struct scenario scenario_memcg_sendrecv;
 
 /* Those of the grids (grid.h). */
 extern const struct scenario scenario_hackbench;
+extern const struct scenario scenario_socks;
+extern const struct scenario scenario_dirtree;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

@@ -64,4 +64,39 @@ enum hackbench_value {
 	NR_HACKBENCH_VALUES
 };
 
+/*
+ * job->args of socks is "%u %u %llu": whether there are real sockets, who runs
+ * callbacks, bytes that may be resident. n: turns.
+ */
+#define SOCKS_PER_TURN		10u
+#define SOCKS_SOCKET_BYTES	768u
+#define SOCKS_FILE_BYTES	256u
+#define SOCKS_DENTRY_BYTES	192u
+
+enum socks_value {
+	SOCKS_NS,		/* per socket, until all is freed */
+	SOCKS_CLOSED_NS,	/* until the last one is closed */
+	SOCKS_CPU_NS,		/* of all threads */
+	SOCKS_PERIODS,		/* grace periods that were waited for */
+	SOCKS_PEAK,		/* MiB resident at most, less those before */
+	SOCKS_WAITS,		/* times that memory ran short */
+	NR_SOCKS_VALUES
+};
+
+/*
+ * job->args of dirtree is "%d %u %u": the file of the shape (shape.h), readers, who
+ * runs callbacks. n: entries.
+ */
+#define DIRTREE_NODE_BYTES	64u
+
+enum dirtree_value {
+	DIRTREE_NS,		/* of deletion per entry, until all is freed */
+	DIRTREE_REMOVED_NS,	/* until the last one is removed */
+	DIRTREE_CREATE_NS,
+	DIRTREE_CPU_NS,		/* of deletion, of all threads but the readers */
+	DIRTREE_LOOKUPS,	/* of all readers, per second */
+	DIRTREE_PERIODS,	/* grace periods that were waited for */
+	NR_DIRTREE_VALUES
+};
+
 #endif /* BENCH_WORK_H */
