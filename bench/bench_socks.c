@@ -8,6 +8,9 @@
  * freed after a grace period, each for itself: by kfree_rcu, or by call_rcu and free.
  * On request there is a real socket to each, in the kernel.
  *
+ * All that the thread does and what frees its objects share a CPU, as on a machine that
+ * has none to spare: so the time is that of all the work.
+ *
  * Where so much waits for grace periods that memory runs short the program waits
  * until all is freed, which counts, and goes on.
  */
@@ -265,6 +268,7 @@ const struct scenario scenario_socks = {
 	.name = "socks",
 	.variants = socks_variants,
 	.touch = true,
+	.pinned = true,
 	.timeout_s = 3600,
 	.run = socks_run,
 };

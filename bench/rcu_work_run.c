@@ -83,8 +83,8 @@ bool socks_measure(const struct options *options, const struct environment *env,
 	if (!real)
 		real = options->full ? TURNS_FULL : turns / FEWER_REAL;
 	grid_init(&grid, &socks_table, options, GRID_RCU);
-	snprintf(grid.text, sizeof(grid.text), "%u turns, %u with real sockets; call_rcu: %s; "
-		 "no thread is bound to a CPU",
+	snprintf(grid.text, sizeof(grid.text), "%u turns, %u with real sockets, all on one CPU; call_rcu: "
+		 "%s",
 		 turns, real, rcu_setup_text(options->rcu.setup));
 	snprintf(grid_case(&grid, "objects", SOCKS_SOCKET_BYTES, turns)->args, RCU_ARGS_LEN,
 		 "0 %u %" PRIu64, options->rcu.setup, max_resident(options));
@@ -93,11 +93,13 @@ bool socks_measure(const struct options *options, const struct environment *env,
 	return grids_measure("socks", &grid, 1, options, env, json);
 }
 
-#define LEVELS		4u
-#define LEVELS_QUICK	3u
+#define LEVELS		3u
 #define DIRS		10u
 #define FILES		40u
 #define READERS		1u
+/* Of all trees together, at least. */
+#define ENTRIES		500000u
+#define ENTRIES_QUICK	100000u
 
 static const struct grid_value dirtree_values[NR_DIRTREE_VALUES] = {
 	[DIRTREE_NS] = { "ns", "ns/entry", 1 },
@@ -119,9 +121,8 @@ static const struct grid_table dirtree_table = {
 	.title = "directories created, and deleted while they are read; each entry is a node "
 		 "and a name",
 	.legend = "ns/entry: deletion until all is freed; removed ns: until the last entry is "
-		  "removed; create ns: without readers; cpu ns: of deletion, of all threads "
-		  "but the readers; lookups/s: of the readers meanwhile; gps: grace periods "
-		  "waited for",
+		  "removed; cpu ns: of creation and deletion, of all threads but the readers; "
+		  "lookups/s: of the readers; gps: grace periods waited for",
 	.scenario = &scenario_dirtree,
 	.values = dirtree_values,
 	.nr_values = NR_DIRTREE_VALUES,
@@ -129,10 +130,10 @@ static const struct grid_table dirtree_table = {
 	.published = dirtree_published,
 };
 
-static void dirtree_complete(struct work_params *work, const struct options *options)
+static void dirtree_complete(struct work_params *work)
 {
 	if (!work->levels)
-		work->levels = options->quick ? LEVELS_QUICK : LEVELS;
+		work->levels = LEVELS;
 	if (!work->dirs)
 		work->dirs = DIRS;
 	if (!work->files)
@@ -146,21 +147,23 @@ bool dirtree_measure(const struct options *options, const struct environment *en
 {
 	static struct grid grid;
 	struct work_params work = options->work;
+	unsigned int trees;
 	struct shape shape;
 	bool ok;
 	int fd;
 
-	dirtree_complete(&work, options);
+	dirtree_complete(&work);
 	fd = shape_file(&work, &shape);
 	if (fd < 0)
 		return false;
+	trees = (options->quick ? ENTRIES_QUICK : ENTRIES) / shape.nr_entries + 1;
 	grid_init(&grid, &dirtree_table, options, GRID_RCU);
-	snprintf(grid.text, sizeof(grid.text), "%s, %u directories, %u other entries, %u reader%s; "
-		 "call_rcu: %s", work.from ? work.from : "made up", shape.nr_dirs,
-		 shape.nr_entries - shape.nr_dirs, work.readers, work.readers == 1 ? "" : "s",
+	snprintf(grid.text, sizeof(grid.text), "%s, %u directories, %u other entries, %u times; "
+		 "%u reader%s on the other CPUs; call_rcu: %s", work.from ? work.from : "made up", shape.nr_dirs,
+		 shape.nr_entries - shape.nr_dirs, trees, work.readers, work.readers == 1 ? "" : "s",
 		 rcu_setup_text(options->rcu.setup));
-	snprintf(grid_case(&grid, "deletion", DIRTREE_NODE_BYTES, shape.nr_entries)->args, RCU_ARGS_LEN,
-		 "%d %u %u", fd, work.readers, options->rcu.setup);
+	snprintf(grid_case(&grid, "tree", DIRTREE_NODE_BYTES, shape.nr_entries)->args, RCU_ARGS_LEN,
+		 "%d %u %u %u", fd, work.readers, options->rcu.setup, trees);
 	ok = grids_measure("dirtree", &grid, 1, options, env, json);
 	close(fd);
 	return ok;

@@ -22,7 +22,8 @@ struct variant {
  * @ns:           values of n, up to a 0; run with every size
  * @harness_objs: objects the harness's stand-in allocator has to have ready
  * @touch:        touch the objects unless told otherwise
- * @pinned:       single-threaded: the worker stays on one CPU
+ * @pinned:       the worker's main thread stays on one CPU, and so do those that the
+ *                libraries start from it
  * @plan:         how long a case runs in a round
  * @quick_plan:   the same with --quick
  * @timeout_s:    until a worker that doesn't answer is given up; 0: three minutes

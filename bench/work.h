@@ -84,8 +84,8 @@ enum socks_value {
 };
 
 /*
- * job->args of dirtree is "%d %u %u": the file of the shape (shape.h), readers, who
- * runs callbacks. n: entries.
+ * job->args of dirtree is "%d %u %u %u": the file of the shape (shape.h), readers, who
+ * runs callbacks, trees that are made and deleted. n: entries of a tree.
  */
 #define DIRTREE_NODE_BYTES	64u
 
@@ -93,7 +93,7 @@ enum dirtree_value {
 	DIRTREE_NS,		/* of deletion per entry, until all is freed */
 	DIRTREE_REMOVED_NS,	/* until the last one is removed */
 	DIRTREE_CREATE_NS,
-	DIRTREE_CPU_NS,		/* of deletion, of all threads but the readers */
+	DIRTREE_CPU_NS,		/* of both, of all threads but the readers */
 	DIRTREE_LOOKUPS,	/* of all readers, per second */
 	DIRTREE_PERIODS,	/* grace periods that were waited for */
 	NR_DIRTREE_VALUES

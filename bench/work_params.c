@@ -79,8 +79,8 @@ void work_params_help(void)
 	     "  --socks-turns N  of opening and closing 10 sockets (default 30000, with --quick\n"
 	     "                   5000, and a quarter of it with real sockets)\n"
 	     "  --dirtree-levels N, --dirtree-dirs N, --dirtree-files N\n"
-	     "                   levels of directories (default 4, with --quick 3; up to 12),\n"
-	     "                   and what is in each (default 10 and 40; up to 100000)\n"
+	     "                   levels of directories (default 3, up to 12), and what is in each\n"
+	     "                   (default 10 and 40, up to 100000)\n"
 	     "  --dirtree-readers N\n"
 	     "                   while the tree is deleted (default 1, up to 64)\n"
 	     "  --from DIR       a tree as below DIR instead, names included");
