@@ -11,6 +11,7 @@
 #define CDS_PRELOAD	":liburcu-cds.so.8"
 #define ROUNDS		7
 #define ROUNDS_QUICK	3
+#define MAX_SETTINGS	8
 
 int grid_row(const struct grid *grid, const char *name)
 {
@@ -71,7 +72,7 @@ void grid_init(struct grid *grid, const struct grid_table *table,
 	for (; *libkmem_path() && variant->name; variant++)
 		kmem_row(grid, variant, preload);
 	for (i = 0; i < nr; i++)
-		if (peers[i].kind == KIND_PEER)
+		if (peers[i].kind == KIND_PEER && !table->no_peers)
 			peer_row(grid, &peers[i], preload);
 }
 
@@ -108,15 +109,36 @@ void grid_fini(struct grid *grid)
 		results_free(&grid->value[v]);
 }
 
+/* Row @a as it is in case @c. @settings: room for both of theirs. */
+static struct allocator row_of_case(const struct grid *grid, unsigned int c, unsigned int a,
+				    const char **settings)
+{
+	const char *const *lists[] = { grid->rows[a].settings, grid->cases[c].settings };
+	struct allocator row = grid->rows[a];
+	unsigned int nr = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const char *const *setting = lists[i];
+
+		while (setting && *setting && nr < MAX_SETTINGS - 1)
+			settings[nr++] = *setting++;
+	}
+	settings[nr] = NULL;
+	row.settings = settings;
+	row.args = grid->cases[c].args;
+	return row;
+}
+
 static bool run_one(struct grid *grid, const struct options *options, unsigned int c,
 		    unsigned int a, unsigned int round)
 {
 	const unsigned int size_n[2] = { grid->cases[c].size, grid->cases[c].n };
-	struct allocator row = grid->rows[a];
+	const char *settings[MAX_SETTINGS];
+	struct allocator row = row_of_case(grid, c, a, settings);
 	struct answer answer;
 	unsigned int v;
 
-	row.args = grid->cases[c].args;
 	if (!worker_once(&row, grid->table->scenario, options, size_n, &answer))
 		return false;
 	for (v = 0; v < grid->table->nr_values; v++)
@@ -128,11 +150,11 @@ static bool run_one(struct grid *grid, const struct options *options, unsigned i
 static bool profile_one(struct grid *grid, const struct options *options,
 			unsigned int c, unsigned int a)
 {
-	struct allocator row = grid->rows[a];
+	const char *settings[MAX_SETTINGS];
+	struct allocator row = row_of_case(grid, c, a, settings);
 	struct worker worker = { 0 };
 	bool ok;
 
-	row.args = grid->cases[c].args;
 	if (!worker_start(&worker, &row, grid->table->scenario, options))
 		return false;
 	ok = worker_profile(&worker, grid->cases[c].size, grid->cases[c].n,

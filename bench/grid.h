@@ -44,13 +44,15 @@ struct grid_variant {
 
 /**
  * struct grid_case - what is done
- * @size: and @n, @args: what the worker is told
+ * @size:     and @n, @args: what the worker is told
+ * @settings: of the environment, besides the row's; or NULL
  */
 struct grid_case {
 	const char *name;
 	unsigned int size;
 	unsigned int n;
 	char args[RCU_ARGS_LEN];
+	const char *const *settings;
 };
 
 /* What is known of the kernel or of another program, on other machines. */
@@ -65,6 +67,9 @@ struct grid_published {
  * @title:     what is measured
  * @legend:    what the columns mean
  * @published: up to a NULL
+ * @fit:       what the cases' n counts, if a line is to be fitted to the first value,
+ *             which is in KiB then; or NULL
+ * @no_peers:  rows are libkmem's only
  */
 struct grid_table {
 	const char *name;
@@ -75,6 +80,8 @@ struct grid_table {
 	unsigned int nr_values;
 	const struct grid_variant *variants;	/* up to a NULL name */
 	const struct grid_published *published;
+	const char *fit;
+	bool no_peers;
 };
 
 /* Which libraries a row preloads besides its allocator. */
@@ -137,6 +144,12 @@ bool socks_measure(const struct options *options, const struct environment *env,
 /** dirtree_measure() - as memory_measure() */
 bool dirtree_measure(const struct options *options, const struct environment *env,
 		     FILE *json);
+
+/* scale_run.c */
+
+/** scale_measure() - as memory_measure() */
+bool scale_measure(const struct options *options, const struct environment *env,
+		   FILE *json);
 
 /* grid_report.c */
 

@@ -61,6 +61,62 @@ static void print_row(FILE *f, const struct grid *grid, unsigned int c, unsigned
 	fputc('\n', f);
 }
 
+/* Least squares, round by round: bytes per unit, and KiB where there are none. */
+static void fit(const struct grid *grid, unsigned int a, struct summary *slope,
+		struct summary *start)
+{
+	double slopes[MEASURE_MAX_ROUNDS], starts[MEASURE_MAX_ROUNDS];
+	double nr = grid->nr_cases;
+	unsigned int r, c;
+
+	for (r = 0; r < grid->nr_rounds; r++) {
+		double x = 0, y = 0, xx = 0, xy = 0;
+
+		for (c = 0; c < grid->nr_cases; c++) {
+			double n = grid->cases[c].n;
+			double kib = results_rounds(&grid->value[0], c, a)[r];
+
+			x += n;
+			y += kib;
+			xx += n * n;
+			xy += n * kib;
+		}
+		slopes[r] = (nr * xy - x * y) / (nr * xx - x * x);
+		starts[r] = (y - slopes[r] * x) / nr;
+		slopes[r] *= 1024;
+	}
+	summarise(slopes, grid->nr_rounds, slope);
+	summarise(starts, grid->nr_rounds, start);
+}
+
+static void print_fits(FILE *f, const struct grid *grid)
+{
+	struct summary slope, start;
+	unsigned int a;
+
+	for (a = 0; a < grid->nr_rows; a++) {
+		fit(grid, a, &slope, &start);
+		fprintf(f, "fit: %-*s %8.0f KiB and %8.0f [%.0f .. %.0f] bytes per %s\n",
+			NAME_WIDTH, grid->rows[a].name, start.median, slope.median, slope.low,
+			slope.high, grid->table->fit);
+	}
+}
+
+static void json_fits(FILE *f, const struct grid *grid)
+{
+	struct summary slope, start;
+	unsigned int a;
+
+	fprintf(f, "\n  \"fit\": \"%s\", \"fits\": [", grid->table->fit);
+	for (a = 0; a < grid->nr_rows; a++) {
+		fit(grid, a, &slope, &start);
+		fprintf(f, "%s   {\"allocator\": \"%s\", \"kib\": %.1f, \"bytes\": %.1f, "
+			"\"low\": %.1f, \"high\": %.1f}", a ? ",\n" : "\n",
+			grid->rows[a].name, start.median, slope.median, slope.low, slope.high);
+	}
+	fputs("],", f);
+}
+
 void grid_report(FILE *f, const struct grid *grid)
 {
 	const struct grid_table *table = grid->table;
@@ -80,6 +136,8 @@ void grid_report(FILE *f, const struct grid *grid)
 	for (c = 0; c < grid->nr_cases; c++)
 		for (a = 0; a < grid->nr_rows; a++)
 			print_row(f, grid, c, a);
+	if (table->fit)
+		print_fits(f, grid);
 	fprintf(f, "%s; outside: share of the time that is not spent in the allocator\n",
 		table->legend);
 	for (known = table->published; known && known->what; known++)
@@ -173,7 +231,10 @@ void grid_json(FILE *f, const struct grid *grid)
 		fputs(i ? ",\n" : "", f);
 		json_row(f, grid, i / grid->nr_rows, i % grid->nr_rows);
 	}
-	fputs("\n  ],\n  \"goals\": [", f);
+	fputs("\n  ],", f);
+	if (grid->table->fit)
+		json_fits(f, grid);
+	fputs("\n  \"goals\": [", f);
 	grid_goals_json(f, grid);
 	fputs("]}", f);
 }

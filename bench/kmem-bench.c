@@ -23,6 +23,7 @@ static const struct scenario *const inner_scenarios[] = {
 	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
 	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
+	&scenario_scale, &scenario_scale_memory,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -42,6 +43,7 @@ static const struct special specials[] = {
 	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
 	  dirtree_measure },
 	{ "socks", "sockets opened and closed, freed by kfree_rcu and call_rcu", socks_measure },
+	{ "scale", "1 to 64 threads; resident bytes per thread and per CPU", scale_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))

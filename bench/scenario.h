@@ -68,6 +68,8 @@ extern const struct scenario scenario_memcg_sendrecv;
 extern const struct scenario scenario_hackbench;
 extern const struct scenario scenario_socks;
 extern const struct scenario scenario_dirtree;
+extern const struct scenario scenario_scale;
+extern const struct scenario scenario_scale_memory;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

@@ -110,6 +110,9 @@ unsigned int worker_nr_cpus(void);
 void *worker_array(size_t nr, size_t size);
 void worker_array_free(void *array, size_t nr, size_t size);
 
+/** worker_resident_bytes() - of the process, exactly; takes long where it is large */
+double worker_resident_bytes(void);
+
 /** keep() - the compiler must assume that @ptr and all memory are used here */
 static always_inline void keep(void *ptr)
 {

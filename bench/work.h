@@ -99,4 +99,8 @@ enum dirtree_value {
 	NR_DIRTREE_VALUES
 };
 
+/* Of scale: ns of the machine per object; of its parts on memory: KiB resident. */
+enum scale_value { SCALE_NS };
+enum scale_memory_value { SCALE_KIB };
+
 #endif /* BENCH_WORK_H */
