@@ -151,6 +151,12 @@ bool dirtree_measure(const struct options *options, const struct environment *en
 bool scale_measure(const struct options *options, const struct environment *env,
 		   FILE *json);
 
+/* slabs_run.c */
+
+/** slabs_measure() - as memory_measure() */
+bool slabs_measure(const struct options *options, const struct environment *env,
+		   FILE *json);
+
 /* grid_report.c */
 
 /** grid_report() - for people */

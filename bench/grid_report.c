@@ -8,10 +8,19 @@
 
 #define NAME_WIDTH	18
 
-static void print_ratio(FILE *f, const struct summary *ratio, const char *over)
+/* Bytes are no time. */
+static const char *word_of(const struct grid *grid, const struct summary *ratio)
+{
+	if (grid->table->fit && ratio->high < 1)
+		return "less";
+	return grid->table->fit && ratio->low > 1 ? "more" : ratio_word(ratio);
+}
+
+static void print_ratio(FILE *f, const struct grid *grid, const struct summary *ratio,
+			const char *over)
 {
 	fprintf(f, "  %5.2f [%.2f .. %.2f] %s over %s", ratio->median, ratio->low,
-		ratio->high, ratio_word(ratio), over);
+		ratio->high, word_of(grid, ratio), over);
 }
 
 static bool over_row(const struct grid *grid, unsigned int c, unsigned int a,
@@ -55,9 +64,9 @@ static void print_row(FILE *f, const struct grid *grid, unsigned int c, unsigned
 		fprintf(f, " %10.*f", table->values[v].digits, summary.median);
 	}
 	if (over_best(grid, c, a, &ratio))
-		print_ratio(f, &ratio, "best malloc");
+		print_ratio(f, grid, &ratio, "best malloc");
 	if (over_row(grid, c, a, &ratio))
-		print_ratio(f, &ratio, grid->rows[grid->over[a]].name);
+		print_ratio(f, grid, &ratio, grid->rows[grid->over[a]].name);
 	fputc('\n', f);
 }
 
@@ -144,12 +153,17 @@ void grid_report(FILE *f, const struct grid *grid)
 		fprintf(f, "published: %s: %s\n", known->what, known->figures);
 }
 
-static void json_ratio(FILE *f, const char *key, const struct summary *ratio,
-		       const char *over)
+struct over {
+	const char *key;
+	const char *row;
+};
+
+static void json_ratio(FILE *f, const struct grid *grid, const struct over *over,
+		       const struct summary *ratio)
 {
 	fprintf(f, ", \"%s\": {\"over\": \"%s\", \"median\": %.6g, \"low\": %.6g, "
-		"\"high\": %.6g, \"verdict\": \"%s\"}", key, over, ratio->median, ratio->low,
-		ratio->high, ratio_word(ratio));
+		"\"high\": %.6g, \"verdict\": \"%s\"}", over->key, over->row, ratio->median,
+		ratio->low, ratio->high, word_of(grid, ratio));
 }
 
 static void json_row(FILE *f, const struct grid *grid, unsigned int c, unsigned int a)
@@ -170,10 +184,16 @@ static void json_row(FILE *f, const struct grid *grid, unsigned int c, unsigned 
 		fputs(", ", f);
 		json_rounds(f, key, results_rounds(&grid->value[v], c, a), grid->nr_rounds);
 	}
-	if (over_best(grid, c, a, &ratio))
-		json_ratio(f, "over_best_malloc", &ratio, "best malloc");
-	if (over_row(grid, c, a, &ratio))
-		json_ratio(f, "over_row", &ratio, grid->rows[grid->over[a]].name);
+	if (over_best(grid, c, a, &ratio)) {
+		const struct over best = { "over_best_malloc", "best malloc" };
+
+		json_ratio(f, grid, &best, &ratio);
+	}
+	if (over_row(grid, c, a, &ratio)) {
+		const struct over row = { "over_row", grid->rows[grid->over[a]].name };
+
+		json_ratio(f, grid, &row, &ratio);
+	}
 	fputc('}', f);
 }
 

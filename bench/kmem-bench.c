@@ -23,7 +23,7 @@ static const struct scenario *const inner_scenarios[] = {
 	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
 	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
-	&scenario_scale, &scenario_scale_memory,
+	&scenario_scale, &scenario_scale_memory, &scenario_slabs,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -39,6 +39,8 @@ static const struct special specials[] = {
 	  memory_measure },
 	{ "rcu", "kfree_rcu and call_rcu: the kernel's rcuscale kfree test", rcu_measure },
 	{ "memcg", "what it costs that objects are charged to a group", memcg_measure },
+	{ "bulk-slabs", "bulk calls that reach slabs, few or many, full or partly full",
+	  slabs_measure },
 	{ "hackbench", "groups of senders and receivers pass messages", hackbench_measure },
 	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
 	  dirtree_measure },

@@ -70,6 +70,7 @@ extern const struct scenario scenario_socks;
 extern const struct scenario scenario_dirtree;
 extern const struct scenario scenario_scale;
 extern const struct scenario scenario_scale_memory;
+extern const struct scenario scenario_slabs;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

@@ -103,4 +103,7 @@ enum dirtree_value {
 enum scale_value { SCALE_NS };
 enum scale_memory_value { SCALE_KIB };
 
+/* Of bulk-slabs: ns per object. */
+enum slabs_value { SLABS_NS };
+
 #endif /* BENCH_WORK_H */
