@@ -345,6 +345,15 @@ static bool grid_goal_reached(const struct grid *grid, const struct grid_goal *g
 	return true;
 }
 
+/* Of the time of our row, in percent: what no allocator could make up for. */
+static double grid_goal_outside(const struct grid *grid, const struct grid_goal *goal,
+				unsigned int c)
+{
+	int ours = grid_row(grid, goal->ours);
+
+	return 100 * grid->value[0].outside[c * grid->nr_rows + (unsigned int)ours];
+}
+
 static const char *grid_goal_over(const struct grid_goal *goal)
 {
 	return goal->over ? goal->over : "best malloc";
@@ -367,6 +376,9 @@ void grid_goals_report(FILE *f, const struct grid *grid)
 				*grid_goal_over(goal) ? " over " : "", grid_goal_over(goal),
 				reached.median, reached.low, reached.high, goal->limit,
 				goal_word(&reached, goal->limit));
+			if (reached.median > goal->limit && !goal->value)
+				fprintf(f, "      %.0f %% of its time is outside the allocator\n",
+					grid_goal_outside(grid, goal, c));
 		}
 	}
 }
