@@ -377,7 +377,8 @@ static void tree_init(struct tree *tree, const struct job *job)
 
 	tree->job = job;
 	if (sscanf(job->args, "%d %u %u %u", &fd, &tree->nr_readers, &setup,
-		   &tree->turns) != 4 || tree->nr_readers > DIRTREE_MAX_READERS || setup > RCU_NOBODY)
+		   &tree->turns) != 4 || tree->nr_readers > DIRTREE_MAX_READERS ||
+	    setup > RCU_NOBODY)
 		worker_die("bad arguments: %s", job->args);
 	tree->setup = (enum rcu_setup)setup;
 	tree->shape = map_shape(fd);

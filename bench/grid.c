@@ -183,34 +183,48 @@ bool grid_run(struct grid *grid, const struct options *options)
 	return ok;
 }
 
-bool grids_measure(const char *name, struct grid *grids, unsigned int nr,
-		   const struct options *options, const struct environment *env,
-		   FILE *json)
+static bool measure_part(struct grid *grid, const struct options *options)
+{
+	if (!grid_run(grid, options))
+		return false;
+	grid_report(stdout, grid);
+	grid_goals_report(stdout, grid);
+	fflush(stdout);
+	return true;
+}
+
+static void json_parts(FILE *f, const struct grid_parts *parts, const struct options *options,
+		       const struct environment *env)
+{
+	const char *separator = "";
+	unsigned int i;
+
+	json_head(f, parts->name, env);
+	fprintf(f, " \"quick\": %s, \"full\": %s, \"parts\": [\n",
+		options->quick ? "true" : "false", options->full ? "true" : "false");
+	for (i = 0; i < parts->nr; i++) {
+		if (!parts->grids[i].nr_rows)
+			continue;
+		fputs(separator, f);
+		grid_json(f, &parts->grids[i]);
+		separator = ",\n";
+	}
+	fputs("\n ]}\n", f);
+}
+
+/* A part without a row, since libkmem doesn't take part, is left out. */
+bool grids_measure(const struct grid_parts *parts, const struct options *options,
+		   const struct environment *env, FILE *json)
 {
 	unsigned int i;
 	bool ok = true;
 
-	if (json) {
-		json_head(json, name, env);
-		fprintf(json, " \"quick\": %s, \"full\": %s, \"parts\": [\n",
-			options->quick ? "true" : "false", options->full ? "true" : "false");
-	}
-	for (i = 0; i < nr && ok; i++) {
-		if (grids[i].nr_rows)
-			ok = grid_run(&grids[i], options);
-		if (ok && grids[i].nr_rows) {
-			grid_report(stdout, &grids[i]);
-			grid_goals_report(stdout, &grids[i]);
-			fflush(stdout);
-			if (json) {
-				fputs(i ? ",\n" : "", json);
-				grid_json(json, &grids[i]);
-			}
-		}
-		if (grids[i].nr_rows)
-			grid_fini(&grids[i]);
-	}
-	if (json)
-		fputs("\n ]}\n", json);
+	for (i = 0; i < parts->nr && ok; i++)
+		if (parts->grids[i].nr_rows)
+			ok = measure_part(&parts->grids[i], options);
+	if (ok && json)
+		json_parts(json, parts, options, env);
+	while (i--)
+		grid_fini(&parts->grids[i]);
 	return ok;
 }

@@ -108,6 +108,13 @@ struct grid {
 	char preloads[MAX_ALLOCATORS][RCU_PRELOAD_LEN];
 };
 
+/* All parts of the scenario @name. */
+struct grid_parts {
+	const char *name;
+	struct grid *grids;
+	unsigned int nr;
+};
+
 /* grid.c */
 
 /** grid_init() - rows of a part: those of libkmem, if it takes part, and of the peers */
@@ -123,12 +130,10 @@ void grid_fini(struct grid *grid);
 int grid_row(const struct grid *grid, const char *name);
 /**
  * grids_measure() - run the parts of a scenario, print and judge them, write JSON
- * @name: of the scenario
  * Return: false if a worker died.
  */
-bool grids_measure(const char *name, struct grid *grids, unsigned int nr,
-		   const struct options *options, const struct environment *env,
-		   FILE *json);
+bool grids_measure(const struct grid_parts *parts, const struct options *options,
+		   const struct environment *env, FILE *json);
 
 /* hackbench_run.c */
 

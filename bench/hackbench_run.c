@@ -89,6 +89,7 @@ bool hackbench_measure(const struct options *options, const struct environment *
 		       FILE *json)
 {
 	static struct grid grid;
+	const struct grid_parts parts = { "hackbench", &grid, 1 };
 	unsigned int groups = options->work.groups;
 	unsigned int loops = options->work.loops;
 	unsigned int pointer_loops = loops;
@@ -110,5 +111,5 @@ bool hackbench_measure(const struct options *options, const struct environment *
 		snprintf(grid_case(&grid, ways[i].name, MESSAGE_SIZE, n)->args,
 			 RCU_ARGS_LEN, "%u %u %u", ways[i].who, ways[i].kind, groups);
 	}
-	return grids_measure("hackbench", &grid, 1, options, env, json);
+	return grids_measure(&parts, options, env, json);
 }

@@ -75,6 +75,7 @@ bool socks_measure(const struct options *options, const struct environment *env,
 		   FILE *json)
 {
 	static struct grid grid;
+	const struct grid_parts parts = { "socks", &grid, 1 };
 	unsigned int turns = options->work.turns;
 	unsigned int real = turns;
 
@@ -83,14 +84,13 @@ bool socks_measure(const struct options *options, const struct environment *env,
 	if (!real)
 		real = options->full ? TURNS_FULL : turns / FEWER_REAL;
 	grid_init(&grid, &socks_table, options, GRID_RCU);
-	snprintf(grid.text, sizeof(grid.text), "%u turns, %u with real sockets, all on one CPU; call_rcu: "
-		 "%s",
-		 turns, real, rcu_setup_text(options->rcu.setup));
+	snprintf(grid.text, sizeof(grid.text), "%u turns, %u with real sockets, all on one CPU; "
+		 "call_rcu: %s", turns, real, rcu_setup_text(options->rcu.setup));
 	snprintf(grid_case(&grid, "objects", SOCKS_SOCKET_BYTES, turns)->args, RCU_ARGS_LEN,
 		 "0 %u %" PRIu64, options->rcu.setup, max_resident(options));
 	snprintf(grid_case(&grid, "and real sockets", SOCKS_SOCKET_BYTES, real)->args,
 		 RCU_ARGS_LEN, "1 %u %" PRIu64, options->rcu.setup, max_resident(options));
-	return grids_measure("socks", &grid, 1, options, env, json);
+	return grids_measure(&parts, options, env, json);
 }
 
 #define LEVELS		3u
@@ -146,6 +146,7 @@ bool dirtree_measure(const struct options *options, const struct environment *en
 		     FILE *json)
 {
 	static struct grid grid;
+	const struct grid_parts parts = { "dirtree", &grid, 1 };
 	struct work_params work = options->work;
 	unsigned int trees;
 	struct shape shape;
@@ -159,12 +160,13 @@ bool dirtree_measure(const struct options *options, const struct environment *en
 	trees = (options->quick ? ENTRIES_QUICK : ENTRIES) / shape.nr_entries + 1;
 	grid_init(&grid, &dirtree_table, options, GRID_RCU);
 	snprintf(grid.text, sizeof(grid.text), "%s, %u directories, %u other entries, %u times; "
-		 "%u reader%s on the other CPUs; call_rcu: %s", work.from ? work.from : "made up", shape.nr_dirs,
-		 shape.nr_entries - shape.nr_dirs, trees, work.readers, work.readers == 1 ? "" : "s",
-		 rcu_setup_text(options->rcu.setup));
+		 "%u reader%s on the other CPUs; call_rcu: %s",
+		 work.from ? work.from : "made up", shape.nr_dirs,
+		 shape.nr_entries - shape.nr_dirs, trees, work.readers,
+		 work.readers == 1 ? "" : "s", rcu_setup_text(options->rcu.setup));
 	snprintf(grid_case(&grid, "tree", DIRTREE_NODE_BYTES, shape.nr_entries)->args, RCU_ARGS_LEN,
 		 "%d %u %u %u", fd, work.readers, options->rcu.setup, trees);
-	ok = grids_measure("dirtree", &grid, 1, options, env, json);
+	ok = grids_measure(&parts, options, env, json);
 	close(fd);
 	return ok;
 }

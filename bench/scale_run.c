@@ -130,6 +130,7 @@ bool scale_measure(const struct options *options, const struct environment *env,
 		   FILE *json)
 {
 	static struct grid grids[3];
+	const struct grid_parts parts = { "scale", grids, 3 };
 	unsigned int ms = options->quick ? RUN_MS_QUICK : RUN_MS;
 
 	grid_init(&grids[0], &scale_table, options, GRID_PLAIN);
@@ -143,5 +144,5 @@ bool scale_measure(const struct options *options, const struct environment *env,
 	grid_init(&grids[2], &cpus_table, options, GRID_PLAIN);
 	snprintf(grids[2].text, GRID_TEXT_LEN, "%u CPUs in truth", env->nr_cpus);
 	add_cpus(&grids[2]);
-	return grids_measure("scale", grids, 3, options, env, json);
+	return grids_measure(&parts, options, env, json);
 }

@@ -66,6 +66,7 @@ bool slabs_measure(const struct options *options, const struct environment *env,
 		   FILE *json)
 {
 	static struct grid grid;
+	const struct grid_parts parts = { "bulk-slabs", &grid, 1 };
 	size_t i;
 
 	grid_init(&grid, &table, options, GRID_PLAIN);
@@ -73,5 +74,5 @@ bool slabs_measure(const struct options *options, const struct environment *env,
 	for (i = 0; i < sizeof(turns) / sizeof(turns[0]); i++)
 		snprintf(grid_case(&grid, turns[i].name, OBJECT_SIZE, turns[i].n)->args,
 			 RCU_ARGS_LEN, "%d %d", turns[i].spread, options->quick);
-	return grids_measure("bulk-slabs", &grid, 1, options, env, json);
+	return grids_measure(&parts, options, env, json);
 }
