@@ -81,18 +81,20 @@ void *large_alloc(size_t size, size_t align, gfp_t flags, int node)
 	return p;
 }
 
-/* @charged: bytes that were charged ahead for it. */
-static bool resize(void *p, size_t size, size_t charged)
+/* @charged: bytes that were charged ahead for it. What it grows by may get zeroed. */
+static bool resize(void *p, size_t size, size_t charged, gfp_t flags)
 {
-	size_t before = block_size(p) + charged;
-	bool ok;
+	size_t old_size = block_size(p);
+	bool ok, zeroed;
 
 	if (!section_enter())
 		return false;
-	ok = block_resize(p, size);
+	ok = block_resize(p, size, &zeroed);
 	/* It is not longer now than what was charged. */
-	cache_uncharge_block(p, before - block_size(p), false);
+	cache_uncharge_block(p, old_size + charged - block_size(p), false);
 	section_leave();
+	if (ok && !zeroed && (flags & __GFP_ZERO))
+		memset((char *)p + old_size, 0, block_size(p) - old_size);
 	return ok;
 }
 
@@ -127,7 +129,7 @@ void *large_realloc(void *p, size_t size, size_t align, gfp_t flags)
 	if (size <= old_size) {
 		/* Where it can't be made shorter it is long enough. */
 		if (size <= old_size - old_size / SHRINK_FRACTION)
-			resize(p, size, 0);
+			resize(p, size, 0, flags);
 		if (flags & __GFP_ZERO)
 			memset((char *)p + size, 0, block_size(p) - size);
 		return p;
@@ -138,8 +140,7 @@ void *large_realloc(void *p, size_t size, size_t align, gfp_t flags)
 	growth = round_up(size, PAGE_SIZE) - old_size;
 	if (!cache_charge_growth(p, growth, flags))
 		return NULL;
-	/* What joins a block at its end is fresh from the system: zero. */
-	if (resize(p, size, growth))
+	if (resize(p, size, growth, flags))
 		return p;
 	return move(p, old_size, size, align, flags);
 }
