@@ -206,13 +206,7 @@ static void remove_node(struct tree *tree, uint32_t entry)
 
 static uint32_t pick(struct reader *reader, uint32_t nr)
 {
-	uint64_t x = reader->random;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	reader->random = x;
-	return (uint32_t)((x >> 32) * nr >> 32);
+	return (uint32_t)((xorshift(&reader->random) >> 32) * nr >> 32);
 }
 
 /* Its path from the top, component by component. In a read-side section. */
@@ -343,18 +337,6 @@ static void measure(struct tree *tree, struct reader *readers)
 	value[DIRTREE_PERIODS] = (double)(rcu_grace_periods() - periods);
 }
 
-static struct kmem_cache *cache_of(const struct job *job, const char *name, size_t size)
-{
-	struct kmem_cache *cache;
-
-	if (job->api == API_MALLOC)
-		return NULL;
-	cache = target.cache_create(name, (unsigned int)size, NULL, SLAB_NO_MERGE);
-	if (!cache)
-		worker_die("cannot create a cache");
-	return cache;
-}
-
 static const struct shape *map_shape(int fd)
 {
 	const struct shape *head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
@@ -386,8 +368,8 @@ static void tree_init(struct tree *tree, const struct job *job)
 		buckets *= 2;
 	rcu_target_init(job);
 	rcu_table_init();
-	tree->nodes_cache = cache_of(job, "node", sizeof(struct node));
-	tree->names_cache = cache_of(job, "name", NAME_BYTES);
+	tree->nodes_cache = rcu_cache(job, "node", sizeof(struct node));
+	tree->names_cache = rcu_cache(job, "name", NAME_BYTES);
 	tree->table = rcu_table_new(buckets);
 	tree->nodes = worker_array(tree->shape->nr_entries, sizeof(*tree->nodes));
 	pthread_barrier_init(&tree->start, NULL, tree->nr_readers + 1);
@@ -422,7 +404,7 @@ static void dirtree_run(struct job *job)
 	for (i = 0; i < tree.nr_readers; i++) {
 		readers[i].tree = &tree;
 		readers[i].me = i;
-		readers[i].random = 88172645463325252u + i;
+		readers[i].random = XORSHIFT_SEED + i;
 		if (pthread_create(&readers[i].id, NULL, reader_run, &readers[i]))
 			worker_die("cannot create a thread");
 	}

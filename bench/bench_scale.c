@@ -89,18 +89,15 @@ static always_inline int mixed(enum api api, const struct job *job, struct threa
 {
 	const struct run *run = thread->run;
 	struct held held[HELD] = { { NULL, 0 } };
-	uint64_t random = 88172645463325252u + thread->me;
+	uint64_t state = XORSHIFT_SEED + thread->me;
 	uint64_t turns = 0;
 	unsigned int i;
 
 	(void)job;
 	while (goes_on(run, turns)) {
-		struct held *slot;
+		uint64_t random = xorshift(&state);
+		struct held *slot = &held[random >> 40 & (HELD - 1)];
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		slot = &held[random >> 40 & (HELD - 1)];
 		give(api, run, slot);
 		slot->size = random >> 50 & (NR_SIZES_MIXED - 1);
 		slot->obj = take(api, run, slot->size);

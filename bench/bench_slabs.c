@@ -81,16 +81,13 @@ static uint64_t spread_loop(void *ctx, uint64_t loops)
 
 static void shuffle(unsigned int *order, unsigned int nr)
 {
-	uint64_t random = 88172645463325252u;
+	uint64_t state = XORSHIFT_SEED;
 	unsigned int i;
 
 	for (i = nr - 1; i; i--) {
-		unsigned int j, kept = order[i];
+		unsigned int j = (unsigned int)((xorshift(&state) >> 32) * (i + 1) >> 32);
+		unsigned int kept = order[i];
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		j = (unsigned int)((random >> 32) * (i + 1) >> 32);
 		order[i] = order[j];
 		order[j] = kept;
 	}

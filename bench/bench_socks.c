@@ -185,18 +185,6 @@ static void turns(struct test *test, unsigned int nr)
 	}
 }
 
-static struct kmem_cache *cache_of(const struct job *job, const char *name, size_t size)
-{
-	struct kmem_cache *cache;
-
-	if (job->api == API_MALLOC)
-		return NULL;
-	cache = target.cache_create(name, (unsigned int)size, NULL, SLAB_NO_MERGE);
-	if (!cache)
-		worker_die("cannot create a cache");
-	return cache;
-}
-
 static void test_init(struct test *test, const struct job *job)
 {
 	unsigned int setup;
@@ -208,9 +196,9 @@ static void test_init(struct test *test, const struct job *job)
 	test->setup = (enum rcu_setup)setup;
 	rcu_target_init(job);
 	rcu_table_init();
-	test->socks = cache_of(job, "sock", sizeof(struct sock));
-	test->files = cache_of(job, "file", sizeof(struct file));
-	test->dentries = cache_of(job, "dentry", sizeof(struct dentry));
+	test->socks = rcu_cache(job, "sock", sizeof(struct sock));
+	test->files = rcu_cache(job, "file", sizeof(struct file));
+	test->dentries = rcu_cache(job, "dentry", sizeof(struct dentry));
 	test->table = rcu_table_new(BUCKETS);
 	rcu_setup_shared(test->setup);
 	rcu.register_thread();

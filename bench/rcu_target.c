@@ -141,3 +141,15 @@ void rcu_wait_until_freed(void)
 	else
 		rcu.barrier();
 }
+
+struct kmem_cache *rcu_cache(const struct job *job, const char *name, size_t size)
+{
+	struct kmem_cache *cache;
+
+	if (job->api == API_MALLOC)
+		return NULL;
+	cache = target.cache_create(name, (unsigned int)size, NULL, SLAB_NO_MERGE);
+	if (!cache)
+		worker_die("cannot create a cache");
+	return cache;
+}

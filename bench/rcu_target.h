@@ -51,6 +51,8 @@ void rcu_target_init(const struct job *job);
 void rcu_table_init(void);
 /** rcu_table_new() - an empty table of @buckets, which stay so many */
 struct cds_lfht *rcu_table_new(unsigned long buckets);
+/** rcu_cache() - a cache of its own; NULL in a worker that goes by malloc */
+struct kmem_cache *rcu_cache(const struct job *job, const char *name, size_t size);
 /** rcu_grace_periods() - how often somebody waited for one so far */
 unsigned long rcu_grace_periods(void);
 /** rcu_setup_shared() - what all threads use for call_rcu(); before they start */

@@ -119,6 +119,20 @@ static always_inline void keep(void *ptr)
 	__asm__ volatile("" : : "r"(ptr) : "memory");
 }
 
+/** xorshift() - the next of a generator's numbers; @state is never 0 */
+static always_inline uint64_t xorshift(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	*state = x;
+	return x;
+}
+
+#define XORSHIFT_SEED 88172645463325252u
+
 static always_inline void touch_new(const struct job *job, void *obj)
 {
 	if (job->touch)
