@@ -22,6 +22,7 @@
 #define NR_SIZES_MIXED	8u
 #define STACK_BYTES	(64u << 10)
 #define WARM_MS		10u
+#define MIN_OBJECTS	10000u
 /* Threads of the self check: a timer each. */
 #define PROFILED	4u
 #define MEMORY_TURNS	20000u
@@ -220,7 +221,7 @@ static void scale_run(struct job *job)
 	struct thread *threads = worker_array(job->n, sizeof(*threads));
 	struct run run = { .job = job };
 	unsigned int sizes_mixed, ms;
-	uint64_t start, objects;
+	uint64_t start, before, objects;
 
 	if (sscanf(job->args, "%u %u", &sizes_mixed, &ms) != 2)
 		worker_die("bad arguments: %s", job->args);
@@ -229,11 +230,14 @@ static void scale_run(struct job *job)
 	threads_start(&run, threads, job->n);
 	pthread_barrier_wait(&run.step);
 	sleep_ms(WARM_MS);
-	objects = objects_of(threads, job->n);
+	before = objects_of(threads, job->n);
 	start = wall_ns();
-	sleep_ms(ms);
-	objects = objects_of(threads, job->n) - objects;
-	job->value[SCALE_NS] = (double)(wall_ns() - start) / (double)(objects ? objects : 1);
+	do {
+		sleep_ms(ms);
+		objects = objects_of(threads, job->n) - before;
+		/* On a busy machine they may not have got a CPU so far. */
+	} while (objects < MIN_OBJECTS);
+	job->value[SCALE_NS] = (double)(wall_ns() - start) / (double)objects;
 	atomic_store(&run.stop, true);
 	pthread_barrier_wait(&run.step);
 	pthread_barrier_wait(&run.step);

@@ -94,8 +94,9 @@ static void add_threads(struct grid *grid, bool mixed, unsigned int ms)
 	for (i = 0; i < NR(thread_numbers); i++) {
 		char *name = names[mixed][i];
 
-		snprintf(name, sizeof(names[0][0]), "%s, %u threads",
-			 mixed ? "mixed" : "pairs", thread_numbers[i]);
+		snprintf(name, sizeof(names[0][0]), "%s, %u thread%s",
+			 mixed ? "mixed" : "pairs", thread_numbers[i],
+			 thread_numbers[i] == 1 ? "" : "s");
 		snprintf(grid_case(grid, name, PAIR_SIZE, thread_numbers[i])->args,
 			 RCU_ARGS_LEN, "%d %u", mixed, ms);
 	}
