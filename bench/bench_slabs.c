@@ -32,10 +32,15 @@ static always_inline uint64_t few_turns(enum api api, const struct job *job, uin
 	unsigned int nr = job->n;
 	void **objs = job->objs;
 	uint64_t turn;
+	unsigned int i;
 
 	for (turn = 0; turn < loops; turn++) {
 		objs_alloc(api, job, nr, objs);
 		keep(objs);
+		for (i = 0; job->touch && i < nr; i++)
+			touch_new(job, objs[i]);
+		for (i = 0; job->touch && i < nr; i++)
+			touch_old(job, objs[i]);
 		objs_free(api, job, nr, objs);
 	}
 	return loops * nr;
@@ -61,8 +66,12 @@ static always_inline uint64_t spread_turns(enum api api, const struct job *job,
 
 		for (i = 0; i < nr; i++)
 			objs[i] = pool->held[order[i]];
+		for (i = 0; job->touch && i < nr; i++)
+			touch_old(job, objs[i]);
 		objs_free(api, job, nr, objs);
 		objs_alloc(api, job, nr, objs);
+		for (i = 0; job->touch && i < nr; i++)
+			touch_new(job, objs[i]);
 		for (i = 0; i < nr; i++)
 			pool->held[order[i]] = objs[i];
 		pool->at += nr;
@@ -95,7 +104,11 @@ static void shuffle(unsigned int *order, unsigned int nr)
 
 static void *take(const struct job *job)
 {
-	return job->api == API_MALLOC ? obj_alloc(API_MALLOC, job) : obj_alloc(API_CACHE, job);
+	void *obj = job->api == API_MALLOC ? obj_alloc(API_MALLOC, job) :
+					     obj_alloc(API_CACHE, job);
+
+	touch_new(job, obj);
+	return obj;
 }
 
 static void give(const struct job *job, void *obj)

@@ -87,7 +87,7 @@ static void print_help(void)
 	     "  --touch, --no-touch\n"
 	     "                   write the first 8 bytes of an object after allocation and\n"
 	     "                   read them before freeing, or leave its memory alone (default:\n"
-	     "                   random, handoff and rcu touch, pair and bulk don't)\n"
+	     "                   pair, bulk and bulk-slabs don't touch, the others do)\n"
 	     "  --json FILE      write the results: one object for one scenario, otherwise\n"
 	     "                   an array of them\n"
 	     "  --results DIR    write DIR/<machine>/<scenario>.json\n"

@@ -69,7 +69,8 @@ const char *work_params_set(struct work_params *params, enum work_option option,
 void work_params_help(void)
 {
 	puts("\noptions of hackbench, socks and dirtree:\n"
-	     "  --full           the published sizes: 50 groups, 4000 loops; 1000000 turns\n"
+	     "  --full           the published sizes: 50 groups, 4000 loops, which takes hours in\n"
+	     "                   all rows; 1000000 turns\n"
 	     "  --hackbench-groups N\n"
 	     "                   of 20 senders and 20 receivers (default 5, with --quick 2;\n"
 	     "                   up to 200)\n"
