@@ -6,7 +6,8 @@
  * one taker. A receiver that finds nothing says that it sleeps, looks again, and
  * sleeps; so does a sender that finds no room. Both sides look after their change
  * whether somebody sleeps, with a full fence in between: one of the two sees the
- * other. Senders are woken when half of the ring is free.
+ * other. Who sleeps does so for the number of wakings that he knew before he looked
+ * again, so none is missed. Senders are woken when half of the ring is free.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,29 +32,45 @@ struct queue_cell {
 	void *obj;
 };
 
+/* Those who can't go on. */
+struct sleepers {
+	atomic_uint are_there;
+	atomic_uint wakings;
+};
+
 struct queue {
 	alignas(64) atomic_size_t head;		/* next ticket of a sender */
 	alignas(64) size_t tail;		/* the receiver's own */
-	alignas(64) atomic_uint receiver_sleeps;
-	atomic_uint senders_sleep;
+	alignas(64) struct sleepers receiver;
+	struct sleepers senders;
 	alignas(64) struct queue_cell cells[QUEUE_CELLS];
 };
 
-static void sleep_while(atomic_uint *word, unsigned int value)
+/* Before the caller looks again; returns what sleep_since() wants. */
+static unsigned int sleep_prepare(struct sleepers *sleepers)
+{
+	unsigned int wakings = atomic_load(&sleepers->wakings);
+
+	atomic_store(&sleepers->are_there, 1);
+	return wakings;
+}
+
+static void sleep_since(struct sleepers *sleepers, unsigned int wakings)
 {
 	profile_waiting(1);
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	syscall(SYS_futex, &sleepers->wakings, FUTEX_WAIT_PRIVATE, wakings, NULL, NULL, 0);
 	profile_waiting(0);
 }
 
-/* Those who have said that they sleep. */
-static void wake(atomic_uint *word, int nr)
+static void wake(struct sleepers *sleepers)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load_explicit(word, memory_order_relaxed) || !atomic_exchange(word, 0))
+	if (!atomic_load_explicit(&sleepers->are_there, memory_order_relaxed) ||
+	    !atomic_exchange(&sleepers->are_there, 0))
 		return;
+	atomic_fetch_add(&sleepers->wakings, 1);
 	profile_waiting(1);
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
+	syscall(SYS_futex, &sleepers->wakings, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	profile_waiting(0);
 }
 
@@ -101,12 +118,13 @@ void passage_put(struct passage *passage, void *obj)
 	struct queue *queue = passage->queue;
 
 	while (!queue_put(queue, obj)) {
-		atomic_store(&queue->senders_sleep, 1);
+		unsigned int wakings = sleep_prepare(&queue->senders);
+
 		if (queue_put(queue, obj))
 			break;
-		sleep_while(&queue->senders_sleep, 1);
+		sleep_since(&queue->senders, wakings);
 	}
-	wake(&queue->receiver_sleeps, 1);
+	wake(&queue->receiver);
 }
 
 void *passage_take(struct passage *passage)
@@ -115,15 +133,16 @@ void *passage_take(struct passage *passage)
 	void *obj;
 
 	while (!(obj = queue_take(queue))) {
-		atomic_store(&queue->receiver_sleeps, 1);
+		unsigned int wakings = sleep_prepare(&queue->receiver);
+
 		obj = queue_take(queue);
 		if (obj)
 			break;
-		sleep_while(&queue->receiver_sleeps, 1);
+		sleep_since(&queue->receiver, wakings);
 	}
 	/* A ring that was full passes here before it is empty. */
 	if (queue->tail % (QUEUE_CELLS / 2) == 0)
-		wake(&queue->senders_sleep, INT_MAX);
+		wake(&queue->senders);
 	return obj;
 }
 
