@@ -10,7 +10,9 @@
  *
  * Time runs from the moment that all are ready and the first one goes on until the
  * last one has its messages; they look at the clock themselves, since the main
- * thread may get the CPU much later.
+ * thread may get the CPU much later. A run has some parts, and the median of these
+ * counts, times their number: how the kernel happens to order so many threads makes
+ * a part twice as long as another.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,6 +32,7 @@
 #define TEXT_WORDS	10
 #define STACK_BYTES	(256u << 10)
 #define SPARE_FDS	64u
+#define MAX_PARTS	8u
 
 /* Every word of the text is the number. */
 struct message {
@@ -42,8 +45,8 @@ _Static_assert(sizeof(struct message) == 100, "hackbench's message");
 
 /* Sums over all members; figures of the allocator are libkmem's. */
 struct tally {
-	atomic_uint_fast64_t first_ns;
-	atomic_uint_fast64_t last_ns;
+	atomic_uint_fast64_t first_ns[MAX_PARTS];
+	atomic_uint_fast64_t last_ns[MAX_PARTS];
 	atomic_uint_fast64_t cpu_us;
 	atomic_uint_fast64_t voluntary;
 	atomic_uint_fast64_t involuntary;
@@ -60,6 +63,7 @@ struct run {
 	enum hackbench_who who;
 	enum passage_kind kind;
 	unsigned int groups;
+	unsigned int parts;
 	pthread_barrier_t start;
 	pthread_barrier_t done;
 	struct tally tally;
@@ -162,14 +166,19 @@ static void receive_one(struct member *member, uint64_t *expected)
 	give(run->job, message);
 }
 
-static void work(struct member *member)
+/* The loop that a part begins with. */
+static unsigned int part_begin(const struct run *run, unsigned int part)
 {
-	unsigned int loops = member->run->job->n;
-	uint64_t expected[HACKBENCH_SIDE] = { 0 };
+	return (unsigned int)((uint64_t)run->job->n * part / run->parts);
+}
+
+static void work(struct member *member, unsigned int part, uint64_t *expected)
+{
+	unsigned int end = part_begin(member->run, part + 1);
 	unsigned int loop;
 	unsigned int i;
 
-	for (loop = 0; loop < loops; loop++) {
+	for (loop = part_begin(member->run, part); loop < end; loop++) {
 		for (i = 0; i < HACKBENCH_SIDE; i++) {
 			if (member->receives)
 				receive_one(member, expected);
@@ -236,37 +245,49 @@ static void add_stats(struct tally *tally, const struct kmem_cache_stats *before
 	add(&tally->list_locks, before->list_lock, after.list_lock);
 }
 
-/* Lowers @first or raises @last. */
-static void stretch(struct tally *tally, uint64_t start, uint64_t end)
+static void lower(atomic_uint_fast64_t *first, uint64_t ns)
 {
-	uint64_t first = atomic_load(&tally->first_ns);
-	uint64_t last = atomic_load(&tally->last_ns);
+	uint64_t seen = atomic_load(first);
 
-	while (start < first && !atomic_compare_exchange_weak(&tally->first_ns, &first, start))
+	while (ns < seen && !atomic_compare_exchange_weak(first, &seen, ns))
 		;
-	while (end > last && !atomic_compare_exchange_weak(&tally->last_ns, &last, end))
+}
+
+static void raise_to(atomic_uint_fast64_t *last, uint64_t ns)
+{
+	uint64_t seen = atomic_load(last);
+
+	while (ns > seen && !atomic_compare_exchange_weak(last, &seen, ns))
 		;
+}
+
+static void part_run(struct member *member, unsigned int part, uint64_t *expected)
+{
+	struct run *run = member->run;
+	struct rusage before;
+
+	pthread_barrier_wait(&run->start);
+	lower(&run->tally.first_ns[part], wall_ns());
+	getrusage(RUSAGE_THREAD, &before);
+	profile_waiting(0);
+	work(member, part, expected);
+	profile_waiting(1);
+	raise_to(&run->tally.last_ns[part], wall_ns());
+	add_usage(&run->tally, &before);
+	pthread_barrier_wait(&run->done);
 }
 
 static void *member_run(void *arg)
 {
 	struct member *member = arg;
-	struct run *run = member->run;
-	struct rusage before;
-	uint64_t start;
+	uint64_t expected[HACKBENCH_SIDE] = { 0 };
+	unsigned int part;
 
-	/* The profile's timer may come before the barrier, which is waiting. */
+	/* The profile's timer may come at a barrier, which is waiting. */
 	profile_waiting(1);
 	profile_join_cpu();
-	pthread_barrier_wait(&run->start);
-	start = wall_ns();
-	getrusage(RUSAGE_THREAD, &before);
-	profile_waiting(0);
-	work(member);
-	profile_waiting(1);
-	stretch(&run->tally, start, wall_ns());
-	add_usage(&run->tally, &before);
-	pthread_barrier_wait(&run->done);
+	for (part = 0; part < member->run->parts; part++)
+		part_run(member, part, expected);
 	profile_leave();
 	return NULL;
 }
@@ -329,12 +350,27 @@ static double per_million(uint64_t events, uint64_t frees)
 	return frees ? 1e6 * (double)events / (double)frees : 0;
 }
 
-static void report(struct job *job, struct tally *tally)
+static double total_ms(struct run *run)
 {
+	double per_loop[MAX_PARTS];
+	unsigned int part;
+
+	for (part = 0; part < run->parts; part++) {
+		uint64_t ns = atomic_load(&run->tally.last_ns[part]) -
+			      atomic_load(&run->tally.first_ns[part]);
+
+		per_loop[part] = (double)ns / (part_begin(run, part + 1) -
+					       part_begin(run, part));
+	}
+	return median_of(per_loop, run->parts) * run->job->n / 1e6;
+}
+
+static void report(struct job *job, struct run *run)
+{
+	struct tally *tally = &run->tally;
 	uint64_t frees = atomic_load(&tally->frees);
 
-	job->value[HACKBENCH_MS] = (double)(atomic_load(&tally->last_ns) -
-					    atomic_load(&tally->first_ns)) / 1e6;
+	job->value[HACKBENCH_MS] = total_ms(run);
 	job->value[HACKBENCH_CPU_MS] = (double)atomic_load(&tally->cpu_us) / 1000;
 	job->value[HACKBENCH_VOLUNTARY] = (double)atomic_load(&tally->voluntary);
 	job->value[HACKBENCH_INVOLUNTARY] = (double)atomic_load(&tally->involuntary);
@@ -349,14 +385,17 @@ static void members_run(struct run *run, struct member *members, unsigned int nr
 {
 	struct kmem_cache_stats before = count();
 	pthread_attr_t attr;
+	unsigned int part;
 	unsigned int i;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (i = 0; i < nr; i++)
 		member_start(&members[i], &attr);
-	pthread_barrier_wait(&run->start);
-	pthread_barrier_wait(&run->done);
+	for (part = 0; part < run->parts; part++) {
+		pthread_barrier_wait(&run->start);
+		pthread_barrier_wait(&run->done);
+	}
 	for (i = 0; i < nr; i++)
 		member_end(&members[i]);
 	if (run->who == HACKBENCH_THREADS)
@@ -368,7 +407,7 @@ static struct run *run_init(const struct job *job)
 {
 	struct run *run = mmap(NULL, sizeof(*run), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned int who, kind;
+	unsigned int who, kind, part;
 
 	if (run == MAP_FAILED)
 		worker_die("cannot map memory");
@@ -381,7 +420,9 @@ static struct run *run_init(const struct job *job)
 	run->kind = (enum passage_kind)kind;
 	barrier_init(&run->start, 2 * HACKBENCH_SIDE * run->groups + 1);
 	barrier_init(&run->done, 2 * HACKBENCH_SIDE * run->groups + 1);
-	atomic_init(&run->tally.first_ns, UINT64_MAX);
+	run->parts = job->n < MAX_PARTS ? 1 : MAX_PARTS;
+	for (part = 0; part < run->parts; part++)
+		atomic_init(&run->tally.first_ns[part], UINT64_MAX);
 	need_descriptors(run);
 	return run;
 }
@@ -405,7 +446,7 @@ static void hackbench_run(struct job *job)
 	members_run(run, members, 2 * nr_passages);
 	for (i = 0; i < nr_passages; i++)
 		passage_close(&passages[i]);
-	report(job, &run->tally);
+	report(job, run);
 	worker_array_free(members, 2 * nr_passages, sizeof(*members));
 	worker_array_free(passages, nr_passages, sizeof(*passages));
 	munmap(run, sizeof(*run));
