@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work.h - parameters of hackbench, dirtree, socks and scale
+ * work.h - the scenarios that are grids (grid.h): parameters, values, arguments
  *
- * The drivers (work_run.c, scale_run.c) turn them into cases; what a worker is told
- * is an allocator's args, as text.
+ * The drivers (*_run.c) turn the command line into cases; what a worker is told is an
+ * allocator's args, as text.
  */
 #ifndef BENCH_WORK_H
 #define BENCH_WORK_H

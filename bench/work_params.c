@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * work_params.c - the options of hackbench, dirtree, socks and scale
+ * work_params.c - the options of hackbench, dirtree and socks
  */
 #include <errno.h>
 #include <limits.h>
