@@ -17,6 +17,7 @@
 #include "memcg.h"
 #include "rcu.h"
 #include "scenario.h"
+#include "work.h"
 
 #define MAX_ALLOCATORS	16
 #define NR_SIZES	3
@@ -47,6 +48,7 @@ struct options {
 	const char *results;
 	struct rcu_params rcu;
 	struct memcg_params memcg;
+	struct work_params work;
 };
 
 /* A library that can be preloaded: libkmem, or a peer. */
@@ -259,6 +261,10 @@ struct rcu_results {
 	struct results caller_min;
 };
 
+/** rcu_preload_kmem() - LD_PRELOAD of libkmem with libkmem-rcu; RCU_PRELOAD_LEN bytes */
+void rcu_preload_kmem(char *text);
+/** rcu_preload_peer() - of a peer, @preload or NULL, with liburcu */
+void rcu_preload_peer(char *text, const char *preload);
 /** rcu_measure() - as memory_measure() */
 bool rcu_measure(const struct options *options, const struct environment *env,
 		 FILE *json);

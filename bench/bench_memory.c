@@ -50,7 +50,7 @@ static double rollup_bytes(const char *line)
 	return strtod(found + strlen(line), NULL) * KIB;
 }
 
-static double resident_bytes(void)
+double worker_resident_bytes(void)
 {
 	return rollup_bytes("\nRss:");
 }
@@ -73,7 +73,7 @@ static void caches_run(struct job *job)
 			worker_die("out of memory");
 		*obj = i;
 	}
-	job->value[0] = resident_bytes();
+	job->value[0] = worker_resident_bytes();
 	job->value[1] = rollup_bytes("\nAnonymous:");
 }
 
@@ -116,14 +116,14 @@ static void idle_run(struct job *job)
 {
 	void **list = SPECIALISE(idle_fill, job, 0);
 
-	job->value[0] = resident_bytes();
+	job->value[0] = worker_resident_bytes();
 	SPECIALISE(idle_empty, job, list);
-	job->value[1] = resident_bytes();
+	job->value[1] = worker_resident_bytes();
 	idle(IDLE_SECONDS);
-	job->value[2] = resident_bytes();
+	job->value[2] = worker_resident_bytes();
 	if (target.trim)
 		target.trim();
-	job->value[3] = resident_bytes();
+	job->value[3] = worker_resident_bytes();
 }
 
 /* API_KMALLOC: the scenario makes its caches itself. */

@@ -7,15 +7,8 @@
  * freed. With libkmem in LD_PRELOAD the objects are kmalloc's and go by kfree_rcu,
  * otherwise they are malloc's and go by liburcu's call_rcu. As in all workers
  * nothing is linked: libkmem-rcu, or liburcu alone, is preloaded too.
- *
- * Grace periods are counted alike for all: this program's own
- * urcu_memb_synchronize_rcu() comes before liburcu's in the order of look-up,
- * counts, and passes on. So what is counted is how often somebody waited for
- * one; two who wait at once may have shared it.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -25,11 +18,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <urcu/urcu-memb.h>
 
 #include <kmem/kfree_rcu.h>
 
-#include "rcu.h"
+#include "rcu_target.h"
 #include "scenario.h"
 
 /* How often the main thread looks at what is resident. */
@@ -43,91 +35,6 @@ struct kfree_obj {
 	struct rcu_head rcu;
 };
 _Static_assert(sizeof(struct kfree_obj) == RCU_OBJECT_SIZE, "the kernel's object");
-
-/* liburcu and libkmem-rcu as found by the loader; constant after rcu_init(). */
-static struct {
-	__typeof__(urcu_memb_register_thread) *register_thread;
-	__typeof__(urcu_memb_unregister_thread) *unregister_thread;
-	__typeof__(urcu_memb_synchronize_rcu) *synchronize;
-	__typeof__(urcu_memb_call_rcu) *call_rcu;
-	__typeof__(urcu_memb_barrier) *barrier;
-	__typeof__(urcu_memb_create_call_rcu_data) *create;
-	__typeof__(urcu_memb_set_thread_call_rcu_data) *set_thread;
-	__typeof__(urcu_memb_create_all_cpu_call_rcu_data) *create_all;
-	__typeof__(urcu_memb_get_default_call_rcu_data) *get_default;
-	__typeof__(kvfree_call_rcu) *kvfree_call_rcu;
-	__typeof__(kvfree_rcu_barrier) *kvfree_rcu_barrier;
-} rcu;
-
-static atomic_ulong nr_grace_periods;
-
-/* Instead of liburcu's, see the head of this file. */
-__attribute__((visibility("default"))) void urcu_memb_synchronize_rcu(void)
-{
-	atomic_fetch_add_explicit(&nr_grace_periods, 1, memory_order_relaxed);
-	rcu.synchronize();
-}
-
-static void look_up(void *slot, void *where, const char *name)
-{
-	void *fn = dlsym(where, name);
-
-	if (!fn)
-		worker_die("%s is not there: is liburcu (Debian: liburcu8) or libkmem-rcu "
-			   "missing?", name);
-	memcpy(slot, &fn, sizeof(fn));
-}
-
-static void rcu_init(const struct job *job)
-{
-	look_up(&rcu.synchronize, RTLD_NEXT, "urcu_memb_synchronize_rcu");
-	look_up(&rcu.register_thread, RTLD_DEFAULT, "urcu_memb_register_thread");
-	look_up(&rcu.unregister_thread, RTLD_DEFAULT, "urcu_memb_unregister_thread");
-	look_up(&rcu.call_rcu, RTLD_DEFAULT, "urcu_memb_call_rcu");
-	look_up(&rcu.barrier, RTLD_DEFAULT, "urcu_memb_barrier");
-	look_up(&rcu.create, RTLD_DEFAULT, "urcu_memb_create_call_rcu_data");
-	look_up(&rcu.set_thread, RTLD_DEFAULT, "urcu_memb_set_thread_call_rcu_data");
-	look_up(&rcu.create_all, RTLD_DEFAULT, "urcu_memb_create_all_cpu_call_rcu_data");
-	look_up(&rcu.get_default, RTLD_DEFAULT, "urcu_memb_get_default_call_rcu_data");
-	if (job->api == API_MALLOC)
-		return;
-	look_up(&rcu.kvfree_call_rcu, RTLD_DEFAULT, "kvfree_call_rcu");
-	look_up(&rcu.kvfree_rcu_barrier, RTLD_DEFAULT, "kvfree_rcu_barrier");
-}
-
-/* Without stdio, and without opening anything: threads do this while they are timed. */
-static double resident_bytes(void)
-{
-	static int fd = -1;
-	char text[128];
-	ssize_t len;
-
-	if (fd < 0)
-		fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	len = pread(fd, text, sizeof(text) - 1, 0);
-	if (len <= 0)
-		worker_die("/proc/self/statm: %s", strerror(errno));
-	text[len] = '\0';
-	return strtod(text + strcspn(text, " "), NULL) * (double)sysconf(_SC_PAGESIZE);
-}
-
-/* The largest that ever was. */
-static double peak_bytes(void)
-{
-	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *found;
-
-	if (len <= 0)
-		worker_die("/proc/self/status: %s", strerror(errno));
-	close(fd);
-	text[len] = '\0';
-	found = strstr(text, "\nVmHWM:");
-	if (!found)
-		worker_die("/proc/self/status has no VmHWM");
-	return strtod(found + strlen("\nVmHWM:"), NULL) * 1024;
-}
 
 /* One run; its threads share it. */
 struct test {
@@ -234,23 +141,18 @@ static __attribute__((noinline)) bool turn_any(struct thread *thread)
 		      turn(API_MALLOC, RCU_WAY_CALL, thread);
 }
 
-static unsigned long grace_periods(void)
-{
-	return atomic_load_explicit(&nr_grace_periods, memory_order_relaxed);
-}
-
 /* The kernel's way: a sample at every quarter, each averaged with those before. */
 static void loops_run(struct thread *thread)
 {
 	struct test *test = thread->test;
 	unsigned int loops = test->job->n;
-	double begin = resident_bytes();
+	double begin = rcu_resident_bytes();
 	double during = begin;
 	unsigned int loop;
 
 	for (loop = 0; loop < loops; loop++) {
 		if (loop && loop % (loops / RCU_MIN_LOOPS) == 0)
-			during = (during + resident_bytes()) / 2;
+			during = (during + rcu_resident_bytes()) / 2;
 		if (!turn_any(thread))
 			atomic_store_explicit(&test->stop, true, memory_order_relaxed);
 		thread->loops = loop + 1;
@@ -261,7 +163,7 @@ static void loops_run(struct thread *thread)
 	thread->end_ns = wall_ns();
 	if (atomic_fetch_add(&test->nr_ended, 1) + 1 < test->args.nthreads)
 		return;
-	test->gps_at_end = grace_periods();
+	test->gps_at_end = rcu_grace_periods();
 	test->footprint = during - begin;
 	sem_post(&test->done);
 }
@@ -275,33 +177,18 @@ static void *producer(void *arg)
 {
 	struct thread *thread = arg;
 	struct test *test = thread->test;
-	enum rcu_setup setup = test->args.setup;
 
 	worker_pin(thread->me % test->nr_cpus);
 	rcu.register_thread();
 	/* The worker inherits the CPU. */
-	if (setup == RCU_THREAD_RT || setup == RCU_THREAD)
-		rcu.set_thread(rcu.create(setup == RCU_THREAD_RT ? URCU_CALL_RCU_RT : 0, -1));
+	rcu_setup_thread(test->args.setup);
 	pthread_barrier_wait(&test->start);
 	thread->start_ns = wall_ns();
 	if (atomic_fetch_add(&test->nr_started, 1) + 1 == test->args.nthreads)
-		test->gps_at_start = grace_periods();
+		test->gps_at_start = rcu_grace_periods();
 	loops_run(thread);
 	rcu.unregister_thread();
 	return NULL;
-}
-
-/* Before the threads start, what they all use. */
-static void setup_shared(enum rcu_setup setup)
-{
-	int failed = 0;
-
-	if (setup == RCU_CPU_RT || setup == RCU_CPU)
-		failed = rcu.create_all(setup == RCU_CPU_RT ? URCU_CALL_RCU_RT : 0);
-	else if (setup == RCU_SHARED)
-		rcu.get_default();
-	if (failed)
-		worker_die("create_all_cpu_call_rcu_data: %s", strerror(errno));
 }
 
 /* Until the last thread has ended; stops them when memory runs out. */
@@ -318,7 +205,7 @@ static void watch(struct test *test)
 		}
 		if (!sem_timedwait(&test->done, &until))
 			return;
-		if (resident_bytes() > (double)test->args.max_resident)
+		if (rcu_resident_bytes() > (double)test->args.max_resident)
 			atomic_store_explicit(&test->stop, true, memory_order_relaxed);
 	}
 }
@@ -367,7 +254,7 @@ static void add_up(struct job *job, struct test *test, const struct thread *thre
 	job->value[RCU_QUEUED_NS] = (double)(end - start);
 	job->value[RCU_FREED_NS] = (double)(freed_ns - start);
 	job->value[RCU_BATCHES] = (double)(test->gps_at_end - test->gps_at_start);
-	job->value[RCU_GRACE_PERIODS] = (double)(grace_periods() - test->gps_at_start);
+	job->value[RCU_GRACE_PERIODS] = (double)(rcu_grace_periods() - test->gps_at_start);
 	job->value[RCU_FOOTPRINT] = test->footprint;
 	job->value[RCU_STOPPED_AT] = atomic_load(&test->stop) ? loops : 0;
 }
@@ -382,13 +269,13 @@ static void rcu_run(struct job *job)
 
 	if (!rcu_args_scan(job->args, &test.args))
 		worker_die("bad arguments: %s", job->args);
-	rcu_init(job);
+	rcu_target_init(job);
 	test.nr_cpus = worker_nr_cpus();
 	pthread_barrier_init(&test.start, NULL, test.args.nthreads);
 	sem_init(&test.done, 0, 0);
-	setup_shared(test.args.setup);
+	rcu_setup_shared(test.args.setup);
 	warm_up(job, &test.args);
-	before = resident_bytes();
+	before = rcu_resident_bytes();
 	cpu_ns = process_ns();
 	for (i = 0; i < test.args.nthreads; i++) {
 		threads[i].test = &test;
@@ -405,7 +292,7 @@ static void rcu_run(struct job *job)
 		pthread_join(threads[i].id, NULL);
 	add_up(job, &test, threads, freed_ns);
 	job->value[RCU_CPU_NS] = (double)cpu_ns;
-	job->value[RCU_PEAK] = peak_bytes() - before;
+	job->value[RCU_PEAK] = rcu_peak_bytes() - before;
 	worker_array_free(threads, RCU_MAX_THREADS, sizeof(*threads));
 }
 
@@ -463,7 +350,7 @@ static void caller_run(struct job *job)
 	double *freeing = worker_array(CALLER_TURNS, sizeof(*freeing));
 	unsigned int i;
 
-	rcu_init(job);
+	rcu_target_init(job);
 	for (i = 0; i < CALLER_WARM + CALLER_TURNS; i++) {
 		unsigned int slot = i % CALLER_TURNS;
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "bench.h"
+#include "grid.h"
 
 /**
  * struct goal - a ratio to stay at or below
@@ -298,4 +298,118 @@ void memcg_goals_report(FILE *f, const struct memcg_results *results)
 	}
 	for (c = 0; c < NR_SOCKETS; c++)
 		memcg_goal_report(f, &total, c, memcg_socket_names[c]);
+}
+
+/* No ratio: the value itself is judged. */
+#define ITSELF ""
+
+/**
+ * struct grid_goal - the same for a part of a scenario that is a grid
+ * @cases: beginning of the names of the cases; "": all
+ * @value: number of the value
+ * @over:  a row's name, NULL for the best peer of each round, or ITSELF
+ */
+struct grid_goal {
+	const char *part;
+	const char *what;
+	const char *cases;
+	unsigned int value;
+	const char *ours;
+	const char *over;
+	double limit;
+};
+
+static const struct grid_goal grid_goals[] = {
+	{ "hackbench", "time", "", HACKBENCH_MS, "kmem", NULL, 0.90 },
+	{ "hackbench", "redos per million frees", "", HACKBENCH_REDOS, "kmem", ITSELF, 1000 },
+	{ "socks", "time until freed", "", SOCKS_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
+	{ "dirtree", "time until freed", "", DIRTREE_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
+};
+
+static bool grid_goal_reached(const struct grid *grid, const struct grid_goal *goal,
+			      unsigned int c, struct summary *out)
+{
+	const struct results *table = &grid->value[goal->value];
+	int ours = grid_row(grid, goal->ours);
+	int over = goal->over ? grid_row(grid, goal->over) : -1;
+
+	if (strcmp(goal->part, grid->table->name) || ours < 0 ||
+	    strncmp(grid->cases[c].name, goal->cases, strlen(goal->cases)))
+		return false;
+	if (goal->over && !*goal->over)
+		summarise(results_rounds(table, c, (unsigned int)ours), grid->nr_rounds, out);
+	else if (over >= 0)
+		ratio_over(table, c, (unsigned int)ours, (unsigned int)over, out);
+	else
+		return !goal->over && ratio_over_peers(table, c, (unsigned int)ours, out);
+	return true;
+}
+
+/* Of the time of our row, in percent: what no allocator could make up for. */
+static double grid_goal_outside(const struct grid *grid, const struct grid_goal *goal,
+				unsigned int c)
+{
+	int ours = grid_row(grid, goal->ours);
+
+	return 100 * grid->value[0].outside[c * grid->nr_rows + (unsigned int)ours];
+}
+
+static const char *grid_goal_over(const struct grid_goal *goal)
+{
+	return goal->over ? goal->over : "best malloc";
+}
+
+void grid_goals_report(FILE *f, const struct grid *grid)
+{
+	struct summary reached;
+	unsigned int c;
+	size_t i;
+
+	for (i = 0; i < sizeof(grid_goals) / sizeof(grid_goals[0]); i++) {
+		const struct grid_goal *goal = &grid_goals[i];
+
+		for (c = 0; c < grid->nr_cases; c++) {
+			if (!grid_goal_reached(grid, goal, c, &reached))
+				continue;
+			fprintf(f, "goal: %s, %s, %s%s%s  %.3g [%.3g .. %.3g]  wanted <= %g  %s\n",
+				goal->what, grid->cases[c].name, goal->ours,
+				*grid_goal_over(goal) ? " over " : "", grid_goal_over(goal),
+				reached.median, reached.low, reached.high, goal->limit,
+				goal_word(&reached, goal->limit));
+			if (reached.median > goal->limit && !goal->value)
+				fprintf(f, "      %.0f %% of its time is outside the allocator\n",
+					grid_goal_outside(grid, goal, c));
+		}
+	}
+}
+
+static void grid_goal_json(FILE *f, const struct grid_goal *goal, const char *name,
+			   const struct summary *reached)
+{
+	fputs("   {\"what\": ", f);
+	json_string(f, goal->what);
+	fputs(", \"case\": ", f);
+	json_string(f, name);
+	fprintf(f, ", \"allocator\": \"%s\", \"over\": \"%s\", \"median\": %.6g, "
+		"\"low\": %.6g, \"high\": %.6g, \"limit\": %g, \"verdict\": \"%s\"}",
+		goal->ours, grid_goal_over(goal), reached->median, reached->low, reached->high,
+		goal->limit, goal_word(reached, goal->limit));
+}
+
+void grid_goals_json(FILE *f, const struct grid *grid)
+{
+	const char *separator = "\n";
+	struct summary reached;
+	unsigned int c;
+	size_t i;
+
+	for (i = 0; i < sizeof(grid_goals) / sizeof(grid_goals[0]); i++) {
+		for (c = 0; c < grid->nr_cases; c++) {
+			if (!grid_goal_reached(grid, &grid_goals[i], c, &reached))
+				continue;
+			fputs(separator, f);
+			grid_goal_json(f, &grid_goals[i], grid->cases[c].name, &reached);
+			separator = ",\n";
+		}
+	}
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "grid.h"
 
 static const struct scenario *const scenarios[] = {
 	&scenario_pair, &scenario_bulk, &scenario_random, &scenario_handoff,
@@ -22,6 +22,8 @@ static const struct scenario *const scenarios[] = {
 static const struct scenario *const inner_scenarios[] = {
 	&scenario_memory_caches, &scenario_memory_idle, &scenario_rcu,
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
+	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
+	&scenario_scale, &scenario_scale_memory, &scenario_slabs,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -37,6 +39,13 @@ static const struct special specials[] = {
 	  memory_measure },
 	{ "rcu", "kfree_rcu and call_rcu: the kernel's rcuscale kfree test", rcu_measure },
 	{ "memcg", "what it costs that objects are charged to a group", memcg_measure },
+	{ "bulk-slabs", "bulk calls that reach slabs, few or many, full or partly full",
+	  slabs_measure },
+	{ "hackbench", "groups of senders and receivers pass messages", hackbench_measure },
+	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
+	  dirtree_measure },
+	{ "socks", "sockets opened and closed, freed by kfree_rcu and call_rcu", socks_measure },
+	{ "scale", "1 to 64 threads; resident bytes per thread and per CPU", scale_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
@@ -78,7 +87,7 @@ static void print_help(void)
 	     "  --touch, --no-touch\n"
 	     "                   write the first 8 bytes of an object after allocation and\n"
 	     "                   read them before freeing, or leave its memory alone (default:\n"
-	     "                   random, handoff and rcu touch, pair and bulk don't)\n"
+	     "                   pair, bulk and bulk-slabs don't touch, the others do)\n"
 	     "  --json FILE      write the results: one object for one scenario, otherwise\n"
 	     "                   an array of them\n"
 	     "  --results DIR    write DIR/<machine>/<scenario>.json\n"
@@ -93,12 +102,14 @@ static void print_help(void)
 	     "  --memcg-messages N\n"
 	     "                   messages over each kind of socket (default 1400000, with\n"
 	     "                   --quick 100000)");
+	work_params_help();
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
 		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
 		 OPT_HELP, OPT_FULL, OPT_MEMCG_PAIRS, OPT_MEMCG_MESSAGES,
-		 OPT_RCU = 0x100 };	/* plus enum rcu_option */
+		 OPT_RCU = 0x100,	/* plus enum rcu_option */
+		 OPT_WORK = 0x200 };	/* plus enum work_option */
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
@@ -124,6 +135,14 @@ static const struct option long_options[] = {
 	{ "kfree-rcu-test-single", optional_argument, NULL, OPT_RCU + RCU_OPT_SINGLE },
 	{ "call-rcu", required_argument, NULL, OPT_RCU + RCU_OPT_CALL_RCU },
 	{ "max-resident", required_argument, NULL, OPT_RCU + RCU_OPT_MAX_RESIDENT },
+	{ "hackbench-groups", required_argument, NULL, OPT_WORK + WORK_GROUPS },
+	{ "hackbench-loops", required_argument, NULL, OPT_WORK + WORK_LOOPS },
+	{ "socks-turns", required_argument, NULL, OPT_WORK + WORK_TURNS },
+	{ "dirtree-levels", required_argument, NULL, OPT_WORK + WORK_LEVELS },
+	{ "dirtree-dirs", required_argument, NULL, OPT_WORK + WORK_DIRS },
+	{ "dirtree-files", required_argument, NULL, OPT_WORK + WORK_FILES },
+	{ "dirtree-readers", required_argument, NULL, OPT_WORK + WORK_READERS },
+	{ "from", required_argument, NULL, OPT_WORK + WORK_FROM },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -183,11 +202,12 @@ static void print_machine(void)
 	puts(env.machine);
 }
 
-/* @index: which of long_options. */
-static void apply_rcu_option(int id, int index, struct options *options)
+/* Of the scenarios that have options of their own. @index: which of long_options. */
+static void apply_own_option(int id, int index, struct options *options)
 {
-	const char *wrong = rcu_params_set(&options->rcu, (enum rcu_option)(id - OPT_RCU),
-					   optarg);
+	const char *wrong = id >= OPT_WORK ?
+		work_params_set(&options->work, (enum work_option)(id - OPT_WORK), optarg) :
+		rcu_params_set(&options->rcu, (enum rcu_option)(id - OPT_RCU), optarg);
 	char what[256];
 
 	if (!wrong)
@@ -270,9 +290,10 @@ static void parse(int argc, char **argv, struct options *options)
 
 	memset(options, 0, sizeof(*options));
 	rcu_params_init(&options->rcu);
+	work_params_init(&options->work);
 	while ((id = getopt_long(argc, argv, "", long_options, &index)) != -1) {
 		if (id >= OPT_RCU)
-			apply_rcu_option(id, index, options);
+			apply_own_option(id, index, options);
 		else
 			apply_option(id, options);
 	}

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "profile.h"
 
 #define INTERVAL_NS	50000
+/* The kernel looks at such timers at its ticks only. */
+#define CPU_INTERVAL_NS	1000000
 
 /* The older C libraries know the field by its inner name only. */
 #ifndef sigev_notify_thread_id
@@ -37,9 +40,14 @@ extern char __executable_start;
 extern char etext;
 
 static atomic_bool enabled;
-/* Written by signal handlers of several threads; relaxed: a sum is all we want. */
-static atomic_ulong nr_samples;
-static atomic_ulong nr_outside;
+/*
+ * Written by signal handlers of several threads; relaxed: a sum is all we want.
+ * Shared with the processes that a scenario starts.
+ */
+static struct samples {
+	atomic_ulong all;
+	atomic_ulong outside;
+} *samples;
 
 static __thread volatile sig_atomic_t waiting;
 static __thread timer_t timer;
@@ -54,29 +62,37 @@ static void sample(int signal, siginfo_t *info, void *arg)
 	(void)info;
 	if (!pc)
 		return;
-	atomic_fetch_add_explicit(&nr_samples, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&samples->all, 1, memory_order_relaxed);
 	if (own || waiting)
-		atomic_fetch_add_explicit(&nr_outside, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&samples->outside, 1, memory_order_relaxed);
 }
 
 void profile_enable(void)
 {
 	struct sigaction action;
 
+	if (!samples) {
+		samples = mmap(NULL, sizeof(*samples), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (samples == MAP_FAILED)
+			samples = NULL;
+	}
+	if (!samples)
+		return;
 	memset(&action, 0, sizeof(action));
 	action.sa_sigaction = sample;
 	action.sa_flags = SA_SIGINFO | SA_RESTART;
 	sigaction(SIGPROF, &action, NULL);
-	atomic_store(&nr_samples, 0);
-	atomic_store(&nr_outside, 0);
+	atomic_store(&samples->all, 0);
+	atomic_store(&samples->outside, 0);
 	atomic_store(&enabled, 1);
 }
 
-void profile_join(void)
+static void join(clockid_t clock, long interval_ns)
 {
 	struct itimerspec every = {
-		.it_interval = { 0, INTERVAL_NS },
-		.it_value = { 0, INTERVAL_NS },
+		.it_interval = { 0, interval_ns },
+		.it_value = { 0, interval_ns },
 	};
 	struct sigevent event;
 
@@ -86,10 +102,20 @@ void profile_join(void)
 	event.sigev_notify = SIGEV_THREAD_ID;
 	event.sigev_signo = SIGPROF;
 	event.sigev_notify_thread_id = gettid();
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
+	if (timer_create(clock, &event, &timer))
 		return;
 	joined = 1;
 	timer_settime(timer, 0, &every, NULL);
+}
+
+void profile_join(void)
+{
+	join(CLOCK_MONOTONIC, INTERVAL_NS);
+}
+
+void profile_join_cpu(void)
+{
+	join(CLOCK_THREAD_CPUTIME_ID, CPU_INTERVAL_NS);
 }
 
 void profile_leave(void)
@@ -106,10 +132,10 @@ void profile_waiting(_Bool on)
 
 double profile_share(void)
 {
-	unsigned long samples = atomic_load(&nr_samples);
+	unsigned long all = samples ? atomic_load(&samples->all) : 0;
 
 	atomic_store(&enabled, 0);
-	if (!samples)
+	if (!all)
 		return -1;
-	return (double)atomic_load(&nr_outside) / (double)samples;
+	return (double)atomic_load(&samples->outside) / (double)all;
 }

@@ -15,6 +15,12 @@ void profile_enable(void);
 
 /** profile_join() - sample the calling thread; no-op unless enabled */
 void profile_join(void);
+/**
+ * profile_join_cpu() - the same by the thread's CPU time
+ * For hundreds of threads, most of which sleep; processes that were started after
+ * profile_enable() may join, too.
+ */
+void profile_join_cpu(void);
 /** profile_leave() - stop sampling the calling thread */
 void profile_leave(void);
 

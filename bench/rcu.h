@@ -10,6 +10,7 @@
 #ifndef BENCH_RCU_H
 #define BENCH_RCU_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@
 /* Four samples of memory are taken on the way, as in the kernel. */
 #define RCU_MIN_LOOPS	4
 #define RCU_ARGS_LEN	128
+/* Two libraries, and a little more. */
+#define RCU_PRELOAD_LEN	(2 * PATH_MAX + 96)
 
 /* Who runs the callbacks of call_rcu(). */
 enum rcu_setup { RCU_THREAD_RT, RCU_THREAD, RCU_CPU_RT, RCU_CPU, RCU_SHARED,

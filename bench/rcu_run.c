@@ -17,7 +17,6 @@
 #define THREADS_FULL	2
 #define URCU_SONAME	"liburcu-memb.so.8"
 #define KMEM_RCU_SONAME	"libkmem-rcu.so.0"
-#define PRELOAD_LEN	(2 * PATH_MAX + 32)
 
 /* Rows, and the strings that they point to. */
 struct rows {
@@ -25,7 +24,7 @@ struct rows {
 	unsigned int nr;
 	struct allocator caller;	/* without a preload: it doesn't take part */
 	char name[MAX_ALLOCATORS][32];
-	char preload[MAX_ALLOCATORS + 1][PRELOAD_LEN];
+	char preload[MAX_ALLOCATORS + 1][RCU_PRELOAD_LEN];
 	char args[MAX_ALLOCATORS][RCU_ARGS_LEN];
 };
 
@@ -41,13 +40,19 @@ static const char *const no_batch_settings[] = {
 };
 
 /* libkmem-rcu beside libkmem, as they are built and installed. */
-static void kmem_preload(char *text)
+void rcu_preload_kmem(char *text)
 {
 	const char *kmem = libkmem_path();
 	const char *slash = strrchr(kmem, '/');
 
-	snprintf(text, PRELOAD_LEN, "%s:%.*s%s", kmem,
+	snprintf(text, RCU_PRELOAD_LEN, "%s:%.*s%s", kmem,
 		 slash ? (int)(slash + 1 - kmem) : 0, kmem, KMEM_RCU_SONAME);
+}
+
+void rcu_preload_peer(char *text, const char *preload)
+{
+	snprintf(text, RCU_PRELOAD_LEN, "%s%s%s", preload ? preload : "", preload ? ":" : "",
+		 URCU_SONAME);
 }
 
 /*
@@ -72,7 +77,7 @@ static void kmem_row(struct rows *rows, const struct rcu_params *params,
 	bool no_bulk = !strcmp(row->name, "kmem-no-bulk");
 	bool no_batch = !strcmp(row->name, "kmem-no-batch");
 
-	kmem_preload(rows->preload[i]);
+	rcu_preload_kmem(rows->preload[i]);
 	row->preload = rows->preload[i];
 	row->settings = no_bulk ? no_bulk_settings :
 			no_batch ? no_batch_settings : bulk_settings;
@@ -89,8 +94,7 @@ static void peer_row(struct rows *rows, const struct rcu_params *params,
 
 	snprintf(rows->name[i], sizeof(rows->name[i]), "call_rcu+%s", row->name);
 	row->name = rows->name[i];
-	snprintf(rows->preload[i], PRELOAD_LEN, "%s%s%s", row->preload ? row->preload : "",
-		 row->preload ? ":" : "", URCU_SONAME);
+	rcu_preload_peer(rows->preload[i], row->preload);
 	row->preload = rows->preload[i];
 	args->way = RCU_WAY_CALL;
 	args->setup = params->setup;
@@ -129,7 +133,7 @@ static void rows_init(struct rows *rows, const struct rcu_params *params)
 	if (all[0].kind != KIND_KMEM)
 		return;
 	rows->caller = all[0];
-	kmem_preload(rows->preload[MAX_ALLOCATORS]);
+	rcu_preload_kmem(rows->preload[MAX_ALLOCATORS]);
 	rows->caller.preload = rows->preload[MAX_ALLOCATORS];
 	rows->caller.settings = bulk_settings;
 }

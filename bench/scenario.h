@@ -22,7 +22,8 @@ struct variant {
  * @ns:           values of n, up to a 0; run with every size
  * @harness_objs: objects the harness's stand-in allocator has to have ready
  * @touch:        touch the objects unless told otherwise
- * @pinned:       single-threaded: the worker stays on one CPU
+ * @pinned:       the worker's main thread stays on one CPU, and so do those that the
+ *                libraries start from it
  * @plan:         how long a case runs in a round
  * @quick_plan:   the same with --quick
  * @timeout_s:    until a worker that doesn't answer is given up; 0: three minutes
@@ -62,6 +63,14 @@ extern const struct scenario scenario_rcu_caller;
 /* And of `kmem-bench memcg`. */
 extern const struct scenario scenario_memcg;
 extern const struct scenario scenario_memcg_sendrecv;
+
+/* Those of the grids (grid.h). */
+extern const struct scenario scenario_hackbench;
+extern const struct scenario scenario_socks;
+extern const struct scenario scenario_dirtree;
+extern const struct scenario scenario_scale;
+extern const struct scenario scenario_scale_memory;
+extern const struct scenario scenario_slabs;
 
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);

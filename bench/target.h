@@ -110,11 +110,28 @@ unsigned int worker_nr_cpus(void);
 void *worker_array(size_t nr, size_t size);
 void worker_array_free(void *array, size_t nr, size_t size);
 
+/** worker_resident_bytes() - of the process, exactly; takes long where it is large */
+double worker_resident_bytes(void);
+
 /** keep() - the compiler must assume that @ptr and all memory are used here */
 static always_inline void keep(void *ptr)
 {
 	__asm__ volatile("" : : "r"(ptr) : "memory");
 }
+
+/** xorshift() - the next of a generator's numbers; @state is never 0 */
+static always_inline uint64_t xorshift(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	*state = x;
+	return x;
+}
+
+#define XORSHIFT_SEED 88172645463325252u
 
 static always_inline void touch_new(const struct job *job, void *obj)
 {

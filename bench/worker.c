@@ -42,15 +42,14 @@ void worker_die(const char *fmt, ...)
 	_exit(1);
 }
 
+/* Before any thread was pinned; constant after worker_main() has begun. */
+static cpu_set_t allowed;
+
 bool worker_pin(unsigned int index)
 {
-	cpu_set_t allowed;
 	cpu_set_t one;
 	int cpu;
 
-	/* Of the main thread, which a scenario that pins others leaves alone. */
-	if (sched_getaffinity(getpid(), sizeof(allowed), &allowed))
-		return false;
 	for (cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--) {
 		if (!CPU_ISSET(cpu, &allowed) || index--)
 			continue;
@@ -63,10 +62,6 @@ bool worker_pin(unsigned int index)
 
 unsigned int worker_nr_cpus(void)
 {
-	cpu_set_t allowed;
-
-	if (sched_getaffinity(getpid(), sizeof(allowed), &allowed))
-		worker_die("sched_getaffinity: %s", strerror(errno));
 	return (unsigned int)CPU_COUNT(&allowed);
 }
 
@@ -294,6 +289,8 @@ int worker_main(int argc, char **argv)
 	job.touch = !strcmp(argv[5], "touch");
 	job.plan = strcmp(argv[6], "quick") ? scenario->plan : scenario->quick_plan;
 	job.args = argv[7];
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		worker_die("sched_getaffinity: %s", strerror(errno));
 	target_init();
 	if (job.api != API_MALLOC && !target.cache_alloc)
 		worker_die("libkmem is not loaded");

@@ -266,6 +266,39 @@ def table_shows_what_is_published_of_groups():
     assert '| pairs | 110, 85 | ms |' in text and '| sendto | 2576, 2989, 2984 | ms |' in text
 
 
+def grid_result():
+    """As of a scenario of rows by cases."""
+    def row(name, rounds, **more):
+        return {'case': 'c', 'allocator': name, 'outside_share': 0.41, 'ns_rounds': rounds,
+                'gps_rounds': [7, 8, 9], **more}
+    over = {'median': 0.5, 'low': 0.25, 'high': 0.75, 'verdict': 'faster', 'over': 'old'}
+    return {'scenario': 's', 'machine': 'm', 'commit': 'c', 'mode': 'rseq', 'parts': [{
+        'part': 'p', 'title': 'what is done', 'parameters': '3 turns', 'legend': 'ns: time',
+        'rounds': 3, 'rows': [row('new', [4, 5, 6], over_row=over), row('old', [8, 20, 9])],
+        'columns': [{'key': 'ns', 'head': 'ns', 'digits': 1},
+                    {'key': 'gps', 'head': 'gps', 'digits': 0}],
+        'fit': 'thread', 'fits': [{'allocator': 'new', 'kib': 3.2, 'bytes': 177.4, 'low': 100,
+                                   'high': 200}],
+        'goals': [{'what': 'time', 'case': 'c', 'allocator': 'new', 'over': 'old',
+                   'median': 0.5, 'low': 0.25, 'high': 0.75, 'limit': 0.4,
+                   'verdict': 'missed, not for certain'}],
+        'published': [{'what': 'mail', 'figures': '9 % less'}]}]}
+
+
+def table_shows_rows_by_cases_as_they_describe_themselves():
+    module = load('results-table')
+    assert list(module.grid_goal_lines('s.json', grid_result())) == [
+        '| p: time, c | - | old | 0.50 | <= 0.4 | s.json |']
+    text = '\n'.join(module.grid_lines(grid_result()))
+    assert '| case | row | ns | spread | gps | outside | ns, ratio |' in text, text
+    assert '| c | new | 5.0 | 40.0 % | 8 | 41 % | 0.50 [0.25 .. 0.75] faster, old |' in text, text
+    assert '| c | old | 9.0 | 133.3 % | 8 | 41 % | - |' in text, text
+    assert 'Line of fit, new: 3 KiB and 177 [100 .. 200] bytes per thread.' in text, text
+    assert '| time of new | c | old | 0.50 [0.25 .. 0.75] | <= 0.4 ' \
+        '| missed, not for certain | 41 % |' in text, text
+    assert '| mail | 9 % less |' in text, text
+
+
 def main():
     cases = [(name, case) for name, case in globals().items()
              if name.startswith(('run_tests_', 'limits_', 'layers_',

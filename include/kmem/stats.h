@@ -27,7 +27,7 @@ extern "C" {
 	X(deactivate_remote_frees) X(deactivate_bypass)			\
 	X(order_fallback) X(cmpxchg_double_cpu_fail)			\
 	X(cmpxchg_double_fail) X(cpu_partial_alloc) X(cpu_partial_free)	\
-	X(cpu_partial_node) X(cpu_partial_drain)			\
+	X(cpu_partial_node) X(cpu_partial_drain) X(list_lock)		\
 	X(sheaf_flush) X(sheaf_refill) X(sheaf_alloc) X(sheaf_free)	\
 	X(barn_get) X(barn_get_fail) X(barn_put) X(barn_put_fail)	\
 	X(sheaf_prefill_fast) X(sheaf_prefill_slow)			\

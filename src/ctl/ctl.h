@@ -11,6 +11,7 @@
 struct options {
 	bool rseq;
 	bool cpu_partial;
+	bool drain_each;
 	bool housekeeper;
 	bool control;
 	bool memcg_stock;

@@ -48,6 +48,7 @@ static void start(void)
 	__atomic_store_n(&hot.kmalloc_max, KMALLOC_MAX_CACHE_SIZE,
 			 __ATOMIC_RELEASE);
 	cache_options.cpu_partial = options.cpu_partial;
+	slab_options.drain_each = options.drain_each;
 	cache_options.array = options.array;
 	if (options.slab_debug[0])
 		cache_options.debug_flags = options_debug_flags;

@@ -43,6 +43,8 @@ static const struct option table[] = {
 	  "0: per-CPU locks instead of restartable sequences" },
 	{ "cpu_partial", OPT_BOOL, &options.cpu_partial, 0,
 	  "0: no partial slabs per CPU; they go straight to their nodes" },
+	{ "drain_each", OPT_BOOL, &options.drain_each, 0,
+	  "1: a full list of partial slabs goes to the nodes slab by slab" },
 	{ "array", OPT_NUMBER, &options.array, SLOT_MAX_OBJS,
 	  "objects per CPU array; 0: no arrays" },
 	{ "fake_numa", OPT_NUMBER, &options.fake_numa, MAX_NODES,

@@ -8,6 +8,14 @@
  */
 #include "slab_private.h"
 
+hidden struct slab_options slab_options;
+
+static void node_lock(struct slab_node *n, struct slab_cpu *cpu)
+{
+	lock_take(&n->lock);
+	stat_inc(cpu, STAT_list_lock);
+}
+
 void slab_cpu_push(struct slab_pool *pool, struct slab_cpu *cpu,
 		   struct slab *slab)
 {
@@ -42,6 +50,19 @@ static void unfreeze(struct slab *slab)
 				  memory_order_acq_rel);
 }
 
+/* For comparison: each slab takes the lock of its node for itself. */
+static void drain_each(struct slab_pool *pool, struct slab_cpu *cpu, struct slab *chain)
+{
+	struct slab *next;
+
+	for (; chain; chain = next) {
+		next = chain->next;
+		chain->next = NULL;
+		unfreeze(chain);
+		slab_node_put(pool, cpu, chain, false);
+	}
+}
+
 void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu)
 {
 	struct slab *chain = cpu->partial, *slab;
@@ -51,10 +72,14 @@ void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu)
 		return;
 	cpu->partial = NULL;
 	store_relaxed(&cpu->nr_partial, 0);
-	for (slab = chain; slab; slab = slab->next)
-		unfreeze(slab);
 	stat_add(cpu, STAT_cpu_partial_drain, nr);
 	probe_cpu_partial_drain(pool->name, nr);
+	if (slab_options.drain_each) {
+		drain_each(pool, cpu, chain);
+		return;
+	}
+	for (slab = chain; slab; slab = slab->next)
+		unfreeze(slab);
 	slab_node_put(pool, cpu, chain, false);
 }
 
@@ -95,7 +120,7 @@ void slab_node_put(struct slab_pool *pool, struct slab_cpu *cpu,
 			if (n)
 				lock_drop(&n->lock);
 			n = own;
-			lock_take(&n->lock);
+			node_lock(n, cpu);
 		}
 		if (!put_locked(pool, n, chain, to_head)) {
 			chain->next = spare;
@@ -131,7 +156,7 @@ struct slab *slab_node_detach(const struct slab_req *req, unsigned int node,
 	/* Racy: a list seen empty is not worth the lock. */
 	if (load_relaxed(&n->nr_partial) == 0)
 		return NULL;
-	lock_take(&n->lock);
+	node_lock(n, req->cpu);
 	while (!list_empty(&n->partial) && (found < nr || extra)) {
 		struct slab *slab = list_first(&n->partial, struct slab, link);
 
@@ -166,7 +191,7 @@ void slab_reap(struct slab_pool *pool, struct slab_cpu *cpu, struct slab *slab,
 	/* Racy: a spare slab missed goes with the next shrink. */
 	if (!slab_has_spare(pool, n, 1))
 		return;
-	lock_take(&n->lock);
+	node_lock(n, cpu);
 	if (slab_pool_of(slab) == pool && slab->on_list &&
 	    slab->page.node == node && slab_has_spare(pool, n, 1) &&
 	    state_in_use(load_acquire(&slab->state)) == 0) {

@@ -363,6 +363,12 @@ static always_inline void slab_caller_end(struct slab_caller *caller,
 
 /* partial.c */
 
+/* What the options say (ctl sets it before the first cache is made). */
+struct slab_options {
+	bool drain_each;	/* a CPU's list goes to the nodes slab by slab */
+};
+extern hidden struct slab_options slab_options;
+
 /* Move a CPU's partial slabs to the nodes. Its lock is held. */
 void slab_cpu_drain(struct slab_pool *pool, struct slab_cpu *cpu);
 

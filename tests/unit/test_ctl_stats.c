@@ -339,6 +339,41 @@ static void counters_of_the_slow_path_move(void **state)
 	kmem_cache_destroy(s);
 }
 
+/* Objects of slabs that are full otherwise, one of each; more than arrays and depots take. */
+static void a_cpus_slabs_go_to_their_node_under_few_holds_of_its_lock(void **state)
+{
+	struct kmem_cache *s = make("drained", 64);
+	struct kmem_cache_stats before = stats_of(s), st;
+	size_t per_slab = before.objs_per_slab, nr = 5000, i;
+	void **p = malloc(nr * (per_slab + 1) * sizeof(*p)), **some = p + nr * per_slab;
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(kmem_cache_alloc_bulk(s, GFP_KERNEL, nr * per_slab, p),
+			 nr * per_slab);
+	before = stats_of(s);
+	for (i = 0; i < nr; i++) {
+		some[i] = p[i * per_slab];
+		p[i * per_slab] = NULL;
+	}
+	kmem_cache_free_bulk(s, nr, some);
+	st = stats_of(s);
+	st.list_lock -= before.list_lock;
+	st.cpu_partial_drain -= before.cpu_partial_drain;
+	if (st.cpu_partial) {
+		assert_in_range(st.cpu_partial_drain, 100, nr);
+		if (env_is("KMEM_DRAIN_EACH", "1"))
+			assert_in_range(st.list_lock, st.cpu_partial_drain, nr);
+		else
+			assert_in_range(st.list_lock, st.cpu_partial_drain / (2 * st.cpu_partial),
+					st.cpu_partial_drain / 2);
+	}
+	kmem_cache_free_bulk(s, nr * per_slab, p);
+	check(s, nr * per_slab, nr * per_slab);
+	kmem_cache_destroy(s);
+	free(p);
+}
+
 static void nothing_is_invalid(void **state)
 {
 	struct kmem_cache *s = make("invalid", 64);
@@ -485,6 +520,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(readers_see_sane_figures_of_a_moving_program),
 	case_of(fast_paths_serve_nearly_all),
 	case_of(counters_of_the_slow_path_move),
+	case_of(a_cpus_slabs_go_to_their_node_under_few_holds_of_its_lock),
 	case_of(nothing_is_invalid),
 	case_of(caches_are_walked_oldest_first_and_once),
 	case_of(a_forked_child_waits_for_no_walk_of_its_parent),
