@@ -94,8 +94,9 @@ void library_start(void)
 
 	os_signals_block(&before);
 	if (is_first((uint32_t)getpid())) {
-		fork_register();
+		/* Inside, so that who allocates on our behalf doesn't come here. */
 		section_enter_starting();
+		fork_register();
 		start();
 		store_release(&library_started, 1);
 		section_leave();

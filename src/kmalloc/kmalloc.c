@@ -37,26 +37,45 @@ static noinline_cold void *set_size(struct kmem_cache *s, void *obj, size_t size
 	return obj;
 }
 
-static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
+/* @size bytes of the class with this index, which has as many. */
+static void *alloc_class(unsigned int index, size_t size, gfp_t flags, int node)
 {
 	struct kmem_cache *s;
 	unsigned int tries = 0;
 
-	if (!size)
-		return ZERO_SIZE_PTR;
-	if (size > KMALLOC_MAX_CACHE_SIZE)
-		return large_alloc(size, flags, node);
 	do {
-		s = class_cache(type_of(flags), class_index(size));
+		s = class_cache(type_of(flags), index);
 	} while (!s && !section_inside() && cache_reclaim(flags, &tries));
 	if (likely(s && !slab_tracks_size(&s->pool)))
 		return kmem_cache_alloc_node(s, flags, node);
 	if (s)
 		return set_size(s, kmem_cache_alloc_node(s, flags, node), size);
 	if (section_inside())
-		return alloc_reserve(class_size(class_index(size)), flags);
+		return alloc_reserve(class_size(index), flags);
 	cache_warn_oom("kmalloc", size, flags);
 	return NULL;
+}
+
+static noinline_cold void *kmalloc_slow(size_t size, gfp_t flags, int node)
+{
+	if (!size)
+		return ZERO_SIZE_PTR;
+	if (size > KMALLOC_MAX_CACHE_SIZE)
+		return large_alloc(size, large_align(size), flags, node);
+	return alloc_class(class_index(size), size, flags, node);
+}
+
+/* Slabs start on pages, so objects are aligned to what divides their size. */
+void *kmalloc_align(size_t size, size_t align, gfp_t flags)
+{
+	unsigned int index;
+
+	if (size > KMALLOC_MAX_CACHE_SIZE || align > PAGE_SIZE)
+		return large_alloc(size, max(align, PAGE_SIZE), flags, NUMA_NO_NODE);
+	index = class_index(max(size, align));
+	while (class_size(index) & (align - 1))
+		index++;
+	return alloc_class(index, size, flags, NUMA_NO_NODE);
 }
 
 void *kmalloc(size_t size, gfp_t flags)

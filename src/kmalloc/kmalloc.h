@@ -35,11 +35,24 @@ unsigned int class_index(size_t size);
 /* The cache of a class, made on first use; NULL when memory is out. */
 struct kmem_cache *class_cache(enum kmalloc_type type, unsigned int index);
 
+/*
+ * As kmalloc() and krealloc() of @size > 0, @align a power of two, but that new
+ * memory is aligned to it and not to the size. (The kernel's krealloc_node_align().)
+ */
+void *kmalloc_align(size_t size, size_t align, gfp_t flags);
+void *krealloc_align(const void *p, size_t size, size_t align, gfp_t flags);
+
 /* large.c */
 
-/* Over KMALLOC_MAX_CACHE_SIZE: whole pages. */
-void *large_alloc(size_t size, gfp_t flags, int node);
-/* krealloc() of a large block to a large size. */
-void *large_realloc(void *p, size_t size, gfp_t flags);
+/* What kmalloc aligns a large block to. */
+static inline size_t large_align(size_t size)
+{
+	return max(size & -size, PAGE_SIZE);
+}
+
+/* Over KMALLOC_MAX_CACHE_SIZE, or @align over a page: whole pages. */
+void *large_alloc(size_t size, size_t align, gfp_t flags, int node);
+/* A large block becomes one of @size; @align matters where it moves. */
+void *large_realloc(void *p, size_t size, size_t align, gfp_t flags);
 
 #endif /* KMALLOC_KMALLOC_H */

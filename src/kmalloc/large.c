@@ -2,7 +2,7 @@
 /*
  * kmalloc/large.c - blocks over the largest size class: whole pages
  *
- * Aligned to the largest power of two that divides the size, as all of kmalloc.
+ * kmalloc's are aligned to the largest power of two that divides the size.
  */
 #include "kmalloc.h"
 
@@ -11,9 +11,8 @@
 /* A block that was given back at this fraction is worth making shorter. */
 #define SHRINK_FRACTION	4
 
-static void *take(size_t size, unsigned int node, bool *zeroed)
+static void *take(size_t size, size_t align, unsigned int node, bool *zeroed)
 {
-	size_t align = max(size & -size, PAGE_SIZE);
 	void *p;
 
 	if (!section_enter())
@@ -36,21 +35,22 @@ static unsigned int node_of_caller(int node)
 }
 
 /* The chosen node, then, unless only that one will do, the others. */
-static void *take_any_node(size_t size, gfp_t flags, int node, bool *zeroed)
+static void *take_any_node(size_t size, size_t align, gfp_t flags, int node,
+			   bool *zeroed)
 {
 	unsigned int first = node_of_caller(node);
 	unsigned int i, nr_nodes = max(arena_nr_nodes(), 1u);
 	void *p;
 
 	for (i = 0; i < nr_nodes; i++) {
-		p = take(size, (first + i) % nr_nodes, zeroed);
+		p = take(size, align, (first + i) % nr_nodes, zeroed);
 		if (p || (node != NUMA_NO_NODE && (flags & __GFP_THISNODE)))
 			return p;
 	}
 	return NULL;
 }
 
-void *large_alloc(size_t size, gfp_t flags, int node)
+void *large_alloc(size_t size, size_t align, gfp_t flags, int node)
 {
 	unsigned int tries = 0;
 	bool zeroed = false;
@@ -66,7 +66,7 @@ void *large_alloc(size_t size, gfp_t flags, int node)
 		node = NUMA_NO_NODE;
 	}
 	do {
-		p = take_any_node(size, flags, node, &zeroed);
+		p = take_any_node(size, align, flags, node, &zeroed);
 	} while (!p && cache_reclaim(flags, &tries));
 	if (!p) {
 		cache_warn_oom("large kmalloc", size, flags);
@@ -81,18 +81,20 @@ void *large_alloc(size_t size, gfp_t flags, int node)
 	return p;
 }
 
-/* @charged: bytes that were charged ahead for it. */
-static bool resize(void *p, size_t size, size_t charged)
+/* @charged: bytes that were charged ahead for it. What it grows by may get zeroed. */
+static bool resize(void *p, size_t size, size_t charged, gfp_t flags)
 {
-	size_t before = block_size(p) + charged;
-	bool ok;
+	size_t old_size = block_size(p);
+	bool ok, zeroed;
 
 	if (!section_enter())
 		return false;
-	ok = block_resize(p, size);
+	ok = block_resize(p, size, &zeroed);
 	/* It is not longer now than what was charged. */
-	cache_uncharge_block(p, before - block_size(p), false);
+	cache_uncharge_block(p, old_size + charged - block_size(p), false);
 	section_leave();
+	if (ok && !zeroed && (flags & __GFP_ZERO))
+		memset((char *)p + old_size, 0, block_size(p) - old_size);
 	return ok;
 }
 
@@ -108,9 +110,9 @@ static bool move_pages(void *from, void *to, size_t size)
 }
 
 /* To a block of its own: by its pages where both are big, else by copying. */
-static void *move(void *p, size_t old_size, size_t size, gfp_t flags)
+static void *move(void *p, size_t old_size, size_t size, size_t align, gfp_t flags)
 {
-	void *new = large_alloc(size, flags, NUMA_NO_NODE);
+	void *new = large_alloc(size, align, flags, NUMA_NO_NODE);
 
 	if (!new)
 		return NULL;
@@ -120,26 +122,25 @@ static void *move(void *p, size_t old_size, size_t size, gfp_t flags)
 	return new;
 }
 
-void *large_realloc(void *p, size_t size, gfp_t flags)
+void *large_realloc(void *p, size_t size, size_t align, gfp_t flags)
 {
 	size_t old_size = block_size(p), growth;
 
 	if (size <= old_size) {
 		/* Where it can't be made shorter it is long enough. */
 		if (size <= old_size - old_size / SHRINK_FRACTION)
-			resize(p, size, 0);
+			resize(p, size, 0, flags);
 		if (flags & __GFP_ZERO)
 			memset((char *)p + size, 0, block_size(p) - size);
 		return p;
 	}
 	/* An impossible size is left to move(), since its pages can't be counted. */
 	if (size > KMALLOC_MAX_SIZE)
-		return move(p, old_size, size, flags);
+		return move(p, old_size, size, align, flags);
 	growth = round_up(size, PAGE_SIZE) - old_size;
 	if (!cache_charge_growth(p, growth, flags))
 		return NULL;
-	/* What joins a block at its end is fresh from the system: zero. */
-	if (resize(p, size, growth))
+	if (resize(p, size, growth, flags))
 		return p;
-	return move(p, old_size, size, flags);
+	return move(p, old_size, size, align, flags);
 }

@@ -15,8 +15,6 @@
  */
 #include "chunk.h"
 
-#include <string.h>
-
 #define NR_ORDERS	(CHUNK_ORDER + 1)
 /* Free dirty pages of a node that are worth a housekeeper: 8 MiB. */
 #define HOUSEKEEPER_DIRTY ((size_t)8 << 20 >> PAGE_SHIFT)
@@ -157,10 +155,20 @@ static void cut_run_locked(struct arena_node *node, struct page *page,
 	free_range(node, index + nr_pages, end, dirty);
 }
 
+/* If there are none, what is parked becomes free. */
+static uint32_t take_free_chunks(size_t nr, size_t align, size_t bytes)
+{
+	uint32_t chunk = chunks_take(nr, align, bytes);
+
+	if (chunk == CHUNK_NONE && parked_release(true))
+		chunk = chunks_take(nr, align, bytes);
+	return chunk;
+}
+
 /* A fresh chunk for the buddy system of a node; NULL: memory is out. */
 static struct page *new_chunk(unsigned int node)
 {
-	uint32_t chunk = chunks_take(1, 1, CHUNK_SIZE);
+	uint32_t chunk = take_free_chunks(1, 1, CHUNK_SIZE);
 	struct page *page;
 
 	if (chunk == CHUNK_NONE)
@@ -195,31 +203,38 @@ static struct page *take_run(size_t nr_pages, unsigned int order,
 	return page;
 }
 
-static size_t chunks_for(size_t nr_pages)
+static struct page *new_chunks(size_t nr_pages, size_t align, unsigned int node)
 {
-	return (nr_pages + CHUNK_PAGES - 1) >> CHUNK_ORDER;
-}
-
-static struct page *take_chunks(size_t nr_pages, size_t align,
-				unsigned int node)
-{
-	size_t nr = chunks_for(nr_pages);
-	uint32_t chunk;
+	uint32_t chunk = take_free_chunks(chunks_for(nr_pages),
+					  max(align >> CHUNK_ORDER, (size_t)1),
+					  nr_pages << PAGE_SHIFT);
 	struct page *page;
 
-	if (nr_pages > UINT32_MAX)
-		return NULL;
-	align = max(align >> CHUNK_ORDER, (size_t)1);
-	chunk = chunks_take(nr, align, nr_pages << PAGE_SHIFT);
 	if (chunk == CHUNK_NONE)
 		return NULL;
 	page = chunk_page(chunk);
-	page->head.state = PAGE_TAKEN;
-	page->head.order = (uint8_t)ilog2_up(nr_pages);
 	set_node(page, node);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	if (bind_nodes)
 		os_bind(chunk_address(chunk), nr_pages << PAGE_SHIFT, node);
+	return page;
+}
+
+static struct page *take_chunks(size_t nr_pages, size_t align,
+				unsigned int node, bool *zeroed)
+{
+	struct page *page;
+
+	if (nr_pages > UINT32_MAX)
+		return NULL;
+	page = parked_take(nr_pages, align << PAGE_SHIFT, node);
+	*zeroed = !page;
+	if (!page)
+		page = new_chunks(nr_pages, align, node);
+	if (!page)
+		return NULL;
+	page->head.state = PAGE_TAKEN;
+	page->head.order = (uint8_t)ilog2_up(nr_pages);
 	return page;
 }
 
@@ -236,7 +251,7 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 	if (order <= CHUNK_ORDER)
 		page = take_run(nr_pages, order, node, zeroed);
 	else
-		page = take_chunks(nr_pages, align, node);
+		page = take_chunks(nr_pages, align, node, zeroed);
 	return page;
 }
 
@@ -253,9 +268,7 @@ void arena_give(struct page *page)
 	size_t nr_pages = page->head.nr_pages;
 
 	if (is_big(page)) {
-		page->head.state = PAGE_INSIDE;
-		chunks_give((uint32_t)(index >> CHUNK_ORDER),
-			    chunks_for(nr_pages));
+		parked_put(page);
 		return;
 	}
 	lock_take(&node->lock);
@@ -265,15 +278,6 @@ void arena_give(struct page *page)
 	if (node->dirty_pages > HOUSEKEEPER_DIRTY)
 		section_request();
 	lock_drop(&node->lock);
-}
-
-/* What a block may grow over again has to be zero; locked memory isn't purged. */
-static void clear_pages(char *from, size_t nr_pages)
-{
-	size_t size = nr_pages << PAGE_SHIFT;
-
-	if (!os_purge(from, size))
-		memset(from, 0, size);
 }
 
 /* Big blocks change by whole chunks; the part of the last one is made usable. */
@@ -287,6 +291,8 @@ static bool resize_big(struct page *page, size_t nr_pages)
 
 	if (nr_pages > UINT32_MAX)
 		return false;
+	if (nr_pages == old_pages)
+		return true;
 	/* A run of whole chunks stays one; what it doesn't need is purged. */
 	nr_pages = max(nr_pages, CHUNK_PAGES + 1);
 	new = chunks_for(nr_pages);
@@ -303,30 +309,70 @@ static bool resize_big(struct page *page, size_t nr_pages)
 			return false;
 	}
 	if (needed < old_pages)
-		clear_pages(base + (needed << PAGE_SHIFT),
-			    min(old_pages, new << CHUNK_ORDER) - needed);
+		chunks_clear(base + (needed << PAGE_SHIFT),
+			     min(old_pages, new << CHUNK_ORDER) - needed);
 	page->head.nr_pages = (uint32_t)nr_pages;
 	page->head.order = (uint8_t)ilog2_up(nr_pages);
 	return true;
 }
 
-bool arena_resize(struct page *page, size_t nr_pages)
+/*
+ * All pages [index, end) of a chunk are in free blocks. What follows a run or a
+ * block is the head of another one.
+ */
+static bool all_free_locked(size_t index, size_t end)
+{
+	while (index < end && page_records[index].head.state == PAGE_FREE)
+		index += (size_t)1 << page_records[index].head.order;
+	return index >= end;
+}
+
+/* A run takes the free blocks that follow it, if these are long enough. */
+static bool grow_run_locked(struct arena_node *node, struct page *page,
+			    size_t nr_pages, bool *zeroed)
+{
+	size_t at = page_index(page) + page->head.nr_pages;
+	size_t end = page_index(page) + nr_pages;
+	bool dirty = false;
+
+	if (((end - 1) ^ page_index(page)) >> CHUNK_ORDER ||
+	    !all_free_locked(at, end))
+		return false;
+	while (at < end) {
+		struct page *block = &page_records[at];
+
+		dirty = block->head.dirty;
+		*zeroed &= !dirty;
+		unlink_block(node, block);
+		at += (size_t)1 << block->head.order;
+	}
+	free_range(node, end, at, dirty);
+	page->head.nr_pages = (uint32_t)nr_pages;
+	page->head.order = (uint8_t)ilog2_up(nr_pages);
+	return true;
+}
+
+bool arena_resize(struct page *page, size_t nr_pages, bool *zeroed)
 {
 	struct arena_node *node = &nodes[page->head.node];
 	size_t index = page_index(page);
 	size_t old_pages = page->head.nr_pages;
+	bool ok = true;
 
-	if (nr_pages == old_pages)
-		return true;
+	*zeroed = true;
 	if (is_big(page))
 		return resize_big(page, nr_pages);
-	if (nr_pages > old_pages)
+	if (nr_pages > CHUNK_PAGES)
 		return false;
 	lock_take(&node->lock);
-	page->head.nr_pages = (uint32_t)nr_pages;
-	free_range(node, index + nr_pages, index + old_pages, true);
+	if (nr_pages < old_pages) {
+		page->head.nr_pages = (uint32_t)nr_pages;
+		free_range(node, index + nr_pages, index + old_pages, true);
+	} else if (nr_pages > old_pages) {
+		ok = grow_run_locked(node, page, nr_pages, zeroed);
+	}
 	lock_drop(&node->lock);
-	return true;
+	return ok;
 }
 
 bool arena_move(struct page *from, struct page *to, size_t nr_pages)
@@ -406,7 +452,7 @@ static void release_chunks(struct arena_node *node)
 
 size_t arena_purge(bool all)
 {
-	size_t purged = 0, target, done;
+	size_t purged = parked_release(all), target, done;
 	unsigned int nid;
 
 	for (nid = 0; nid < nr_nodes; nid++) {

@@ -40,9 +40,10 @@ size_t block_size(const void *addr)
 	return (size_t)page_of(addr)->head.nr_pages << PAGE_SHIFT;
 }
 
-bool block_resize(void *addr, size_t size)
+bool block_resize(void *addr, size_t size, bool *zeroed)
 {
-	return arena_resize(page_of(addr), (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+	return arena_resize(page_of(addr), (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
+			    zeroed);
 }
 
 bool block_move(void *from, void *to, size_t size)

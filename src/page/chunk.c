@@ -14,6 +14,8 @@
  */
 #include "chunk.h"
 
+#include <string.h>
+
 /* Largest range tried: 16 TiB, and the smallest: less isn't worth starting. */
 #define RANGE_MAX_SHIFT	44
 #define RANGE_MIN_SHIFT	26
@@ -385,6 +387,14 @@ void chunks_shrink(uint32_t first, size_t nr, size_t keep)
 	mark_locked(first, (uint32_t)keep, CHUNK_TAKEN);
 	lock_drop(&range.lock);
 	chunks_give(first + (uint32_t)keep, nr - keep);
+}
+
+void chunks_clear(char *from, size_t nr_pages)
+{
+	size_t size = nr_pages << PAGE_SHIFT;
+
+	if (!os_purge(from, size))
+		memset(from, 0, size);
 }
 
 uint32_t chunks_end(void)

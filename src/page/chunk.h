@@ -20,8 +20,18 @@ bool chunks_extend(uint32_t first, size_t nr, size_t more, size_t bytes);
 void chunks_give(uint32_t first, size_t nr);
 /* Give all of a run back but its first @keep > 0 chunks. */
 void chunks_shrink(uint32_t first, size_t nr, size_t keep);
+/*
+ * Make pages of a taken run zero that a block doesn't have any more, but may grow
+ * over again. Locked memory can't be purged.
+ */
+void chunks_clear(char *from, size_t nr_pages);
 /* Chunks from the range's start on that were ever handed out. */
 uint32_t chunks_end(void);
+
+static inline size_t chunks_for(size_t nr_pages)
+{
+	return (nr_pages + CHUNK_PAGES - 1) >> CHUNK_ORDER;
+}
 
 static inline struct page *chunk_page(uint32_t chunk)
 {
@@ -32,5 +42,14 @@ static inline void *chunk_address(uint32_t chunk)
 {
 	return (void *)(hot.arena_base + ((uintptr_t)chunk << CHUNK_SHIFT));
 }
+
+/* parked.c: freed blocks of whole chunks. */
+
+/* The block is free now: park it, or give it back. */
+void parked_put(struct page *page);
+/* One of @nr_pages, at a multiple of @align bytes, dirty; NULL: none is parked. */
+struct page *parked_take(size_t nr_pages, size_t align, unsigned int node);
+/* Give all back, or those that weren't needed since the last call; pages. */
+size_t parked_release(bool all);
 
 #endif /* PAGE_CHUNK_H */

@@ -130,8 +130,8 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 			bool *zeroed);
 /* Give a run back; its page map entries are cleared already. */
 void arena_give(struct page *page);
-/* Make a run shorter or, where what follows is free, longer. */
-bool arena_resize(struct page *page, size_t nr_pages);
+/* Make a run shorter or, where what follows is free, longer; *@zeroed: by zeroes. */
+bool arena_resize(struct page *page, size_t nr_pages, bool *zeroed);
 /* Move the content of one big block to another one at least as long. */
 bool arena_move(struct page *from, struct page *to, size_t nr_pages);
 /*
@@ -155,8 +155,8 @@ void block_give(void *addr);
 /* Usable bytes. */
 size_t block_size(const void *addr);
 unsigned int block_node(const void *addr);
-/* Shorter, or longer where what follows is free. */
-bool block_resize(void *addr, size_t size);
+/* Shorter, or longer where what follows is free; *@zeroed: it is zero. */
+bool block_resize(void *addr, size_t size, bool *zeroed);
 /* A number that memcg/ keeps with a block, 0 at first. */
 uint32_t block_tag(const void *addr);
 void block_set_tag(void *addr, uint32_t tag);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -286,10 +287,13 @@ static size_t resident_pages(void)
 /* A large block costs memory when it's touched, and none once it's freed. */
 static void large_blocks_are_touched_by_their_owner_only(void **state)
 {
-	size_t before = resident_pages();
-	char *p = kmalloc(256 * MIB, GFP_KERNEL), *z;
+	size_t before;
+	char *p, *z;
 
 	(void)state;
+	kmem_trim();
+	before = resident_pages();
+	p = kmalloc(256 * MIB, GFP_KERNEL);
 	assert_in_range(resident_pages(), 0, before + 16 * MIB / PAGE_BYTES);
 	mark(p, 256 * MIB, 4096, 1);
 	assert_in_range(resident_pages(), before + 250 * MIB / PAGE_BYTES, SIZE_MAX);
@@ -299,6 +303,80 @@ static void large_blocks_are_touched_by_their_owner_only(void **state)
 	z = kzalloc(256 * MIB, GFP_KERNEL);
 	assert_true(filled_with(z, 0, 64 * MIB));
 	kfree(z);
+}
+
+static long page_faults(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_minflt;
+}
+
+/* So the next one of about that size faults few pages in; kzalloc() clears them. */
+static void freed_blocks_keep_their_memory_for_the_next(void **state)
+{
+	char *p = kmalloc(16 * MIB, GFP_KERNEL);
+	long faults;
+
+	(void)state;
+	memset(p, 1, 16 * MIB);
+	kfree(p);
+	faults = page_faults();
+	p = kmalloc(15 * MIB, GFP_KERNEL);
+	memset(p, 1, 15 * MIB);
+	kfree(p);
+	p = kzalloc(14 * MIB + 5, GFP_KERNEL);
+	assert_true(filled_with(p, 0, 14 * MIB + 5));
+	assert_in_range(page_faults() - faults, 0, 600);
+	/* What it grows over is clear, too. */
+	p = krealloc(p, 16 * MIB, GFP_KERNEL | __GFP_ZERO);
+	assert_true(filled_with(p, 0, 16 * MIB));
+	kfree(p);
+}
+
+/* 20 blocks of 8 MiB, of which 64 MiB stay at most; kmem_trim() takes these. */
+static void so_much_is_kept_at_most(void **state)
+{
+	enum { NR = 20 };
+	size_t before;
+	void *p[NR];
+
+	(void)state;
+	kmem_trim();
+	before = resident_pages();
+	for (int i = 0; i < NR; i++)
+		p[i] = memset(kmalloc(8 * MIB, GFP_KERNEL), 1, 8 * MIB);
+	for (int i = 0; i < NR; i++)
+		kfree(p[i]);
+	assert_in_range(resident_pages(), 0, before + 66 * MIB / PAGE_BYTES);
+	kmem_trim();
+	assert_in_range(resident_pages(), 0, before + 2 * MIB / PAGE_BYTES);
+}
+
+static void take_what_is_parked(void)
+{
+	void *p[8];
+
+	for (int i = 0; i < 8; i++)
+		p[i] = memset(kmalloc(8 * MIB, GFP_KERNEL), 1, 8 * MIB);
+	for (int i = 0; i < 8; i++)
+		kfree(p[i]);
+	/* There is room for 33 MiB if the freed blocks are given back. */
+	memory_limit(8 * MIB);
+	p[0] = kmalloc(33 * MIB, GFP_KERNEL);
+	require(p[0]);
+	kfree(p[0]);
+	memory_unlimit();
+}
+
+static void kept_blocks_go_when_memory_is_short(void **state)
+{
+	struct child_result r = child_exec("take_what_is_parked", NULL);
+
+	(void)state;
+	child_assert_ok(&r);
+	child_free(&r);
 }
 
 static void run_out_of_memory(void)
@@ -334,6 +412,7 @@ static void out_of_memory_gives_null_and_one_warning(void **state)
 
 static const struct child_action actions[] = {
 	{ "out_of_memory", run_out_of_memory },
+	{ "take_what_is_parked", take_what_is_parked },
 };
 
 static const struct CMUnitTest tests[] = {
@@ -348,6 +427,9 @@ static const struct CMUnitTest tests[] = {
 	case_of(empty_products_give_the_zero_pointer),
 	case_of(arrays_have_room_for_all_elements),
 	case_of(large_blocks_are_touched_by_their_owner_only),
+	case_of(freed_blocks_keep_their_memory_for_the_next),
+	case_of(so_much_is_kept_at_most),
+	case_of(kept_blocks_go_when_memory_is_short),
 	case_of(out_of_memory_gives_null_and_one_warning),
 };
 

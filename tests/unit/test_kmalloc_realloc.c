@@ -274,6 +274,66 @@ static void moved_block_is_freed_once(void **state)
 
 static const struct child_action actions[] = { { NULL, NULL } };
 
+/* Of 0x5a bytes, and free: what blocks grow over isn't fresh from the system. */
+static void soil_free_pages(void)
+{
+	static char *p[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = memset(kmalloc(100000, GFP_KERNEL), 0x5a, 100000);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		kfree(p[i]);
+}
+
+/* By a page 200 times: mostly over free pages that follow, in its place. */
+static void blocks_under_two_mib_grow_in_their_place(void **state)
+{
+	gfp_t flags = GFP_KERNEL | __GFP_ZERO;
+	size_t size = 40960, moves = 0;
+	char *p, *next;
+
+	(void)state;
+	soil_free_pages();
+	p = kmalloc(size, flags);
+	for (; size < 40960 + 200 * 4096; size += 4096) {
+		assert_true(filled_with(p + size - 4096, 0, 4096));
+		memset(p + size - 4096, (int)(size >> 12) & 0xff, 4096);
+		next = krealloc(p, size + 4096, flags);
+		moves += next != p;
+		p = next;
+	}
+	for (size_t at = 40960; at < size; at += 4096)
+		assert_true(filled_with(p + at - 4096, (int)(at >> 12) & 0xff, 4096));
+	assert_in_range(moves, 0, 8);
+	kfree(p);
+}
+
+/* Two neighbours: neither gets into the other's pages. */
+static void growing_blocks_dont_overlap(void **state)
+{
+	static char *p[32];
+	size_t size[ARRAY_SIZE(p)];
+	uint64_t seed = 3;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
+		size[i] = 40000;
+		p[i] = memset(kmalloc(size[i], GFP_KERNEL), (int)i, size[i]);
+	}
+	for (int step = 0; step < 3000; step++) {
+		size_t i = random_next(&seed) % ARRAY_SIZE(p);
+		size_t new = 40000 + random_next(&seed) % 400000;
+
+		assert_true(filled_with(p[i], (int)i, size[i]));
+		p[i] = krealloc(p[i], new, GFP_KERNEL);
+		assert_true(filled_with(p[i], (int)i, new < size[i] ? new : size[i]));
+		size[i] = new;
+		memset(p[i], (int)i, new);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		kfree(p[i]);
+}
+
 static const struct CMUnitTest tests[] = {
 	case_of(nothing_becomes_a_block),
 	case_of(size_zero_frees_and_gives_the_zero_pointer),
@@ -286,6 +346,8 @@ static const struct CMUnitTest tests[] = {
 	case_of(recycled_memory_is_cleared_on_growth),
 	case_of(cache_objects_can_be_resized_into_blocks),
 	case_of(moved_block_is_freed_once),
+	case_of(blocks_under_two_mib_grow_in_their_place),
+	case_of(growing_blocks_dont_overlap),
 };
 
 UNIT_MAIN(tests, actions)
