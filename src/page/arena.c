@@ -253,7 +253,9 @@ struct page *arena_take(size_t nr_pages, size_t align, unsigned int node,
 	if (order <= CHUNK_ORDER)
 		page = take_run(nr_pages, order, node, zeroed);
 	else
-		page = take_chunks(nr_pages, align, node, zeroed);
+		/* Also for a few pages at such an address: see is_big(). */
+		page = take_chunks(max(nr_pages, CHUNK_PAGES + 1), align, node,
+				   zeroed);
 	return page;
 }
 
