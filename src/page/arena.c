@@ -157,30 +157,40 @@ static void cut_run_locked(struct arena_node *node, struct page *page,
 	free_range(node, index + nr_pages, end, dirty);
 }
 
-/* If there are none, what is parked becomes free. */
-static uint32_t take_free_chunks(size_t nr, size_t align, size_t bytes)
+/*
+ * Fresh chunks for @nr_pages, and if there are none, those that are parked; NULL:
+ * memory is out.
+ */
+static struct page *new_chunks(size_t nr_pages, size_t align, unsigned int node)
 {
-	uint32_t chunk = chunks_take(nr, align, bytes);
-
-	if (chunk == CHUNK_NONE && parked_release(true))
-		chunk = chunks_take(nr, align, bytes);
-	return chunk;
-}
-
-/* A fresh chunk for the buddy system of a node; NULL: memory is out. */
-static struct page *new_chunk(unsigned int node)
-{
-	uint32_t chunk = take_free_chunks(1, 1, CHUNK_SIZE);
+	size_t bytes = nr_pages << PAGE_SHIFT;
+	size_t nr = chunks_for(nr_pages);
+	uint32_t chunk;
 	struct page *page;
 
+	align = max(align >> CHUNK_ORDER, (size_t)1);
+	chunk = chunks_take(nr, align, bytes);
+	if (chunk == CHUNK_NONE && parked_release(true))
+		chunk = chunks_take(nr, align, bytes);
 	if (chunk == CHUNK_NONE)
 		return NULL;
 	page = chunk_page(chunk);
+	set_node(page, node);
+	page->head.nr_pages = (uint32_t)nr_pages;
+	if (bind_nodes)
+		os_bind(chunk_address(chunk), bytes, node);
+	return page;
+}
+
+/* One for the buddy system of a node. */
+static struct page *new_chunk(unsigned int node)
+{
+	struct page *page = new_chunks(CHUNK_PAGES, 1, node);
+
+	if (!page)
+		return NULL;
 	page->head.order = CHUNK_ORDER;
 	page->head.dirty = false;
-	set_node(page, node);
-	if (bind_nodes)
-		os_bind(chunk_address(chunk), CHUNK_SIZE, node);
 	return page;
 }
 
@@ -202,23 +212,6 @@ static struct page *take_run(size_t nr_pages, unsigned int order,
 	*zeroed = !page->head.dirty;
 	cut_run_locked(node, page, nr_pages);
 	lock_drop(&node->lock);
-	return page;
-}
-
-static struct page *new_chunks(size_t nr_pages, size_t align, unsigned int node)
-{
-	uint32_t chunk = take_free_chunks(chunks_for(nr_pages),
-					  max(align >> CHUNK_ORDER, (size_t)1),
-					  nr_pages << PAGE_SHIFT);
-	struct page *page;
-
-	if (chunk == CHUNK_NONE)
-		return NULL;
-	page = chunk_page(chunk);
-	set_node(page, node);
-	page->head.nr_pages = (uint32_t)nr_pages;
-	if (bind_nodes)
-		os_bind(chunk_address(chunk), nr_pages << PAGE_SHIFT, node);
 	return page;
 }
 
@@ -301,7 +294,7 @@ static bool resize_big(struct page *page, size_t nr_pages)
 {
 	size_t old_pages = page->head.nr_pages;
 	size_t old = chunks_for(old_pages), new;
-	uint32_t first = (uint32_t)(page_index(page) >> CHUNK_ORDER);
+	uint32_t first = page_chunk(page);
 	char *base = page_address(page);
 	size_t needed = nr_pages;
 
@@ -462,7 +455,7 @@ static void release_chunks(struct arena_node *node)
 		lock_drop(&node->lock);
 		if (!page)
 			return;
-		chunks_give((uint32_t)(page_index(page) >> CHUNK_ORDER), 1);
+		chunks_give(page_chunk(page), 1);
 	}
 }
 

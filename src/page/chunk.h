@@ -38,6 +38,12 @@ static inline struct page *chunk_page(uint32_t chunk)
 	return &page_records[(size_t)chunk << CHUNK_ORDER];
 }
 
+/* The chunk that the page is in. */
+static inline uint32_t page_chunk(const struct page *page)
+{
+	return (uint32_t)((size_t)(page - page_records) >> CHUNK_ORDER);
+}
+
 static inline void *chunk_address(uint32_t chunk)
 {
 	return (void *)(hot.arena_base + ((uintptr_t)chunk << CHUNK_SHIFT));

@@ -24,9 +24,9 @@ static struct {
 	.blocks = { &parked.blocks, &parked.blocks },
 };
 
-static uint32_t first_chunk(const struct page *page)
+static void give(const struct page *page)
 {
-	return (uint32_t)((size_t)(page - page_records) >> CHUNK_ORDER);
+	chunks_give(page_chunk(page), chunks_for(page->head.nr_pages));
 }
 
 static void unlink_locked(struct page *page)
@@ -55,7 +55,7 @@ static void give_all(struct list_head *evicted)
 	while (!list_empty(evicted)) {
 		page = list_first(evicted, struct page, link);
 		list_del(&page->link);
-		chunks_give(first_chunk(page), chunks_for(page->head.nr_pages));
+		give(page);
 	}
 }
 
@@ -65,7 +65,7 @@ void parked_put(struct page *page)
 
 	page->head.state = PAGE_INSIDE;
 	if (page->head.nr_pages > BLOCK_MAX) {
-		chunks_give(first_chunk(page), chunks_for(page->head.nr_pages));
+		give(page);
 		return;
 	}
 	lock_take(&parked.lock);
@@ -81,18 +81,17 @@ void parked_put(struct page *page)
 /* The shortest with enough chunks, and at most a quarter more. */
 static struct page *best_locked(size_t nr_pages, size_t align, unsigned int node)
 {
-	size_t need = chunks_for(nr_pages), best_nr = need + need / 4 + 1;
+	size_t need = chunks_for(nr_pages), best_nr = need + need / 4 + 1, have;
 	struct page *page, *best = NULL;
 	struct list_head *pos;
 
 	list_for_each(pos, &parked.blocks) {
 		page = list_entry(pos, struct page, link);
-		if (page->head.node == node && page->head.nr_pages + CHUNK_PAGES > nr_pages &&
-		    chunks_for(page->head.nr_pages) >= need &&
-		    chunks_for(page->head.nr_pages) < best_nr &&
+		have = chunks_for(page->head.nr_pages);
+		if (page->head.node == node && have >= need && have < best_nr &&
 		    ((uintptr_t)page_address(page) & (align - 1)) == 0) {
 			best = page;
-			best_nr = chunks_for(page->head.nr_pages);
+			best_nr = have;
 		}
 	}
 	return best;
@@ -106,13 +105,13 @@ static bool fit(struct page *page, size_t nr_pages)
 	char *base = page_address(page);
 
 	if (have > need)
-		chunks_shrink(first_chunk(page), have, need);
+		chunks_shrink(page_chunk(page), have, need);
 	if (nr_pages < old_pages)
 		chunks_clear(base + (nr_pages << PAGE_SHIFT), old_pages - nr_pages);
 	page->head.nr_pages = (uint32_t)nr_pages;
-	if (nr_pages <= old_pages || chunks_grow(first_chunk(page), old_pages, nr_pages))
+	if (nr_pages <= old_pages || chunks_grow(page_chunk(page), old_pages, nr_pages))
 		return true;
-	chunks_give(first_chunk(page), need);
+	give(page);
 	return false;
 }
 
