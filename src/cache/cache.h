@@ -61,6 +61,18 @@ static inline void cache_count_free(struct kmem_cache *s, size_t nr)
 	probe_free_slowpath(s, s->name, nr);
 }
 
+/*
+ * Onto this CPU's array. False: it is full or closed, or @p has none: NULL, not ours, a
+ * large block, of a slab with tags, or before start, when no sequence may run.
+ */
+static always_inline bool cache_free_fast(const void *p)
+{
+	uint32_t entry = page_entry(p);
+
+	return likely(entry & ENTRY_FAST) &&
+	       likely(slot_push(hot.seq_base + (entry & ENTRY_OFFSET), (void *)p));
+}
+
 /* The cache of an object of a slab. */
 static inline struct kmem_cache *cache_of(const void *obj, uint32_t entry)
 {

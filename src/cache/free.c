@@ -221,15 +221,7 @@ static __attribute__((noinline)) void kfree_other(void *p)
 
 void kfree(const void *p)
 {
-	uint32_t entry = page_entry(p);
-
-	/*
-	 * Not fast: NULL, not ours, a large block, a slab with tags, or before
-	 * start, when no sequence may run.
-	 */
-	if (unlikely(!(entry & ENTRY_FAST) ||
-		     !slot_push(hot.seq_base + (entry & ENTRY_OFFSET),
-				(void *)p)) && !ZERO_OR_NULL_PTR(p))
+	if (unlikely(!cache_free_fast(p)) && !ZERO_OR_NULL_PTR(p))
 		kfree_other((void *)p);
 }
 

@@ -16,12 +16,8 @@ static bool power_of_two(size_t n)
 
 static void *take(size_t align, size_t size)
 {
-	void *p;
-
-	if (align > MALLOC_ALIGN)
-		return malloc_slow(size, align, MALLOC_FLAGS);
-	p = malloc_fast(size);
-	return likely(p) ? p : malloc_slow(size, MALLOC_ALIGN, MALLOC_FLAGS);
+	return align > MALLOC_ALIGN ? malloc_slow(size, align, MALLOC_FLAGS) :
+				      malloc_any(size);
 }
 
 KMEM_API int posix_memalign(void **out, size_t align, size_t size)

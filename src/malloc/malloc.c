@@ -38,15 +38,12 @@ noinline_cold void free_slow(void *p)
 
 KMEM_API void *malloc(size_t size)
 {
-	void *p = malloc_fast(size);
-
-	return likely(p) ? p : malloc_slow(size, MALLOC_ALIGN, MALLOC_FLAGS);
+	return malloc_any(size);
 }
 
 KMEM_API void free(void *p)
 {
-	if (unlikely(!free_fast(p)) && p)
-		free_slow(p);
+	free_any(p);
 }
 
 static bool product(size_t n, size_t size, size_t *bytes)
@@ -73,17 +70,15 @@ KMEM_API void *calloc(size_t n, size_t size)
 /* Where nothing can be had for the move a shrinking block stays as it is. */
 static void *move(void *p, size_t old_size, size_t size)
 {
-	void *new;
+	int saved = errno;
+	void *new = malloc(size);
 
-	if (size <= old_size) {
-		new = kmalloc_align(size, MALLOC_ALIGN, MALLOC_FLAGS);
-		if (!new)
-			return p;
-	} else {
-		new = malloc(size);
-		if (!new)
-			return NULL;
+	if (!new && size <= old_size) {
+		errno = saved;
+		return p;
 	}
+	if (!new)
+		return NULL;
 	memcpy(new, p, min(old_size, size));
 	free(p);
 	return new;

@@ -30,21 +30,29 @@ static always_inline void *malloc_fast(size_t size)
 	return slot_pop(hot.seq_base + kmalloc_slots[(size + 15) / 16 * 2]);
 }
 
-/* False: NULL, or one for free_slow(). */
-static always_inline bool free_fast(void *p)
-{
-	uint32_t entry = page_entry(p);
-
-	return likely(entry & ENTRY_FAST) &&
-	       likely(slot_push(hot.seq_base + (entry & ENTRY_OFFSET), p));
-}
-
 /* malloc.c */
 
 /* Any size and flags; @align a power of two. NULL: errno says ENOMEM. */
 void *malloc_slow(size_t size, size_t align, gfp_t flags);
 /* Not NULL. */
 void free_slow(void *p);
+
+/*
+ * malloc() and free() themselves: a call by these names might be another library's,
+ * if this one was opened late.
+ */
+static always_inline void *malloc_any(size_t size)
+{
+	void *p = malloc_fast(size);
+
+	return likely(p) ? p : malloc_slow(size, MALLOC_ALIGN, MALLOC_FLAGS);
+}
+
+static always_inline void free_any(void *p)
+{
+	if (unlikely(!cache_free_fast(p)) && p)
+		free_slow(p);
+}
 
 /*
  * early.c: memory for who allocates while the library starts, that is, for what

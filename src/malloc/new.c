@@ -9,7 +9,6 @@
 #include "malloc.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #pragma weak dlopen
 #pragma weak dlsym
@@ -96,16 +95,24 @@ static noinline_cold void *new_slow(size_t size, size_t align)
 	return p;
 }
 
-/* A handler may throw: then the C++ library's own catches, which calls ours. */
+/*
+ * A handler may throw: then the C++ library's own form catches, which calls ours. NULL:
+ * there is no handler.
+ */
+static void *catching_form(const char *name)
+{
+	return new_handler() ? find(libc_next(name), name) : NULL;
+}
+
 static noinline_cold void *nothrow_slow(size_t size, const struct nothrow *tag,
 					const char *name)
 {
 	void *p = take(size, MALLOC_ALIGN);
 	void *(*next)(size_t size, const struct nothrow *tag);
 
-	if (p || !new_handler())
+	if (p)
 		return p;
-	*(void **)&next = find(libc_next(name), name);
+	*(void **)&next = catching_form(name);
 	return next ? next(size, tag) : NULL;
 }
 
@@ -115,9 +122,9 @@ static noinline_cold void *nothrow_aligned(size_t size, size_t align,
 	void *p = take(size, align);
 	void *(*next)(size_t size, size_t align, const struct nothrow *tag);
 
-	if (p || !new_handler())
+	if (p)
 		return p;
-	*(void **)&next = find(libc_next(name), name);
+	*(void **)&next = catching_form(name);
 	return next ? next(size, align, tag) : NULL;
 }
 
@@ -139,7 +146,7 @@ static noinline_cold void free_sized_slow(void *p, size_t size)
 
 static always_inline void sized(void *p, size_t size)
 {
-	if (unlikely(!free_fast(p)) && p)
+	if (unlikely(!cache_free_fast(p)) && p)
 		free_sized_slow(p, size);
 }
 
@@ -198,17 +205,16 @@ OPERATOR_NEW_ALIGNED(_ZnamSt11align_val_t)
 OPERATOR_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 OPERATOR_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
-#define OPERATOR_DELETE(name)					\
-void name(void *p);					\
-KMEM_API void name(void *p)				\
+#define OPERATOR_DELETE(name)						\
+void name(void *p);							\
+KMEM_API void name(void *p)						\
 {									\
-	if (unlikely(!free_fast(p)) && p)				\
-		free_slow(p);						\
+	free_any(p);							\
 }
 
-#define OPERATOR_DELETE_SIZED(name)				\
-void name(void *p, size_t size);				\
-KMEM_API void name(void *p, size_t size)			\
+#define OPERATOR_DELETE_SIZED(name)					\
+void name(void *p, size_t size);					\
+KMEM_API void name(void *p, size_t size)				\
 {									\
 	sized(p, size);							\
 }

@@ -73,6 +73,12 @@ static void add_blocks(struct heap *heap)
 	section_leave();
 }
 
+/* Of the slabs, what isn't in use. */
+static size_t rest_bytes(const struct heap *heap)
+{
+	return heap->slab_bytes - min(heap->slab_bytes, heap->object_bytes);
+}
+
 static void take_stock(struct heap *heap, FILE *f)
 {
 	*heap = (struct heap){ .f = f };
@@ -91,7 +97,7 @@ KMEM_API struct mallinfo2 mallinfo2(void)
 		.hblks = heap.nr_blocks,
 		.hblkhd = heap.block_bytes,
 		.uordblks = heap.object_bytes,
-		.fordblks = heap.slab_bytes - min(heap.slab_bytes, heap.object_bytes),
+		.fordblks = rest_bytes(&heap),
 		.keepcost = heap.cached_bytes,
 	};
 }
@@ -130,8 +136,7 @@ KMEM_API int malloc_info(int options, FILE *f)
 		   "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
 		   "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
 		   "<system type=\"current\" size=\"%zu\"/>\n</malloc>\n",
-		heap.slab_bytes, heap.object_bytes, heap.nr_free,
-		heap.slab_bytes - min(heap.slab_bytes, heap.object_bytes),
+		heap.slab_bytes, heap.object_bytes, heap.nr_free, rest_bytes(&heap),
 		heap.nr_blocks, heap.block_bytes, heap.slab_bytes + heap.block_bytes);
 	return 0;
 }
