@@ -11,7 +11,7 @@
 
 #include "ctl.h"
 
-#define CONTROL_VERSION		1
+#define CONTROL_VERSION		"1"
 #define CONTROL_LINE		1024u	/* bytes of a request at most */
 #define CONTROL_NAME		255u	/* bytes of a name in an answer at most */
 

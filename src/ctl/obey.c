@@ -191,8 +191,8 @@ void control_obey(char *line, struct answer *a)
 
 	if (!magic || strcmp(magic, "kmem") || !version)
 		add_format(a, "error this is no request\n");
-	else if (strcmp(version, "1"))
-		add_format(a, "error version %d is spoken here\n", CONTROL_VERSION);
+	else if (strcmp(version, CONTROL_VERSION))
+		add_format(a, "error version " CONTROL_VERSION " is spoken here\n");
 	else if (!verb)
 		add_format(a, "error there is no such request\n");
 	else if (strtok_r(NULL, " ", &saved) || (name && !decode_name(name)))
