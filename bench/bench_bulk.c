@@ -29,7 +29,7 @@ static always_inline uint64_t bulk_turns(enum api api, const struct job *job,
 	return loops * nr;
 }
 
-static uint64_t bulk_loop(void *ctx, uint64_t loops)
+uint64_t bulk_loop(void *ctx, uint64_t loops)
 {
 	const struct job *job = ctx;
 

@@ -8,9 +8,6 @@
  * (the figures of /proc/self/statm may lag behind by a batch per CPU).
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,28 +28,14 @@
 #define GOAL_THOUSAND	(24 * MIB)
 #define GOAL_IDLE	0.10
 
-/* Bytes of one line of smaps_rollup. Without stdio: what is measured must not
- * be the measuring. */
-static double rollup_bytes(const char *line)
+static double rollup_bytes(const char *name)
 {
-	char text[2048];
-	int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *found;
-
-	if (len <= 0)
-		worker_die("/proc/self/smaps_rollup: %s", strerror(errno));
-	close(fd);
-	text[len] = '\0';
-	found = strstr(text, line);
-	if (!found)
-		worker_die("/proc/self/smaps_rollup lacks a line");
-	return strtod(found + strlen(line), NULL) * KIB;
+	return worker_proc_bytes("/proc/self/smaps_rollup", name);
 }
 
 double worker_resident_bytes(void)
 {
-	return rollup_bytes("\nRss:");
+	return rollup_bytes("Rss");
 }
 
 /* n caches with one object each; 0: only the process and its libraries. */
@@ -74,7 +57,7 @@ static void caches_run(struct job *job)
 		*obj = i;
 	}
 	job->value[0] = worker_resident_bytes();
-	job->value[1] = rollup_bytes("\nAnonymous:");
+	job->value[1] = rollup_bytes("Anonymous");
 }
 
 static void idle(unsigned int seconds)

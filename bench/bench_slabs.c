@@ -27,32 +27,6 @@ struct pool {
 	unsigned int at;
 };
 
-static always_inline uint64_t few_turns(enum api api, const struct job *job, uint64_t loops)
-{
-	unsigned int nr = job->n;
-	void **objs = job->objs;
-	uint64_t turn;
-	unsigned int i;
-
-	for (turn = 0; turn < loops; turn++) {
-		objs_alloc(api, job, nr, objs);
-		keep(objs);
-		for (i = 0; job->touch && i < nr; i++)
-			touch_new(job, objs[i]);
-		for (i = 0; job->touch && i < nr; i++)
-			touch_old(job, objs[i]);
-		objs_free(api, job, nr, objs);
-	}
-	return loops * nr;
-}
-
-static uint64_t few_loop(void *ctx, uint64_t loops)
-{
-	const struct pool *pool = ctx;
-
-	return SPECIALISE(few_turns, pool->job, loops);
-}
-
 static always_inline uint64_t spread_turns(enum api api, const struct job *job,
 					   struct pool *pool, uint64_t loops)
 {
@@ -162,12 +136,14 @@ static void slabs_run(struct job *job)
 	if (sscanf(job->args, "%u %u", &spread, &is_quick) != 2 || !job->n)
 		worker_die("bad arguments: %s", job->args);
 	job->objs = worker_array(job->n, sizeof(void *));
-	if (spread)
+	job->plan = is_quick ? quick : plan;
+	if (spread) {
 		pool_init(&pool);
-	job->value[SLABS_NS] = measure_loop(spread ? spread_loop : few_loop, &pool,
-					    is_quick ? &quick : &plan);
-	if (spread)
+		job->value[SLABS_NS] = measure_loop(spread_loop, &pool, &job->plan);
 		pool_fini(&pool);
+	} else {
+		job->value[SLABS_NS] = measure_loop(bulk_loop, job, &job->plan);
+	}
 	worker_array_free(job->objs, job->n, sizeof(void *));
 }
 

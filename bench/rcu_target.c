@@ -96,19 +96,7 @@ double rcu_resident_bytes(void)
 
 double rcu_peak_bytes(void)
 {
-	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *found;
-
-	if (len <= 0)
-		worker_die("/proc/self/status: %s", strerror(errno));
-	close(fd);
-	text[len] = '\0';
-	found = strstr(text, "\nVmHWM:");
-	if (!found)
-		worker_die("/proc/self/status has no VmHWM");
-	return strtod(found + strlen("\nVmHWM:"), NULL) * 1024;
+	return worker_proc_bytes("/proc/self/status", "VmHWM");
 }
 
 unsigned long rcu_grace_periods(void)

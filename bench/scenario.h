@@ -72,6 +72,9 @@ extern const struct scenario scenario_scale;
 extern const struct scenario scenario_scale_memory;
 extern const struct scenario scenario_slabs;
 
+/** bulk_loop() - job->n objects, in job->objs, allocated and freed per turn; @ctx: the job */
+uint64_t bulk_loop(void *ctx, uint64_t loops);
+
 /** scenario_find() - by name; NULL if there is none */
 const struct scenario *scenario_find(const char *name);
 

@@ -110,6 +110,8 @@ unsigned int worker_nr_cpus(void);
 void *worker_array(size_t nr, size_t size);
 void worker_array_free(void *array, size_t nr, size_t size);
 
+/** worker_proc_bytes() - a line "NAME: so many kB" of a file in /proc, not its first */
+double worker_proc_bytes(const char *path, const char *name);
 /** worker_resident_bytes() - of the process, exactly; takes long where it is large */
 double worker_resident_bytes(void);
 
