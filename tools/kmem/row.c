@@ -133,29 +133,47 @@ static bool sum_cpu(struct sums *sums, uint32_t cpu)
 	return sum_lanes(sums, area, false);
 }
 
-/* What a CPU has added to the sums since @before, as derive_counters() has it. */
+/* One of @stats, which are in the order of the snapshot's names. */
+static uint64_t *counter(const struct snapshot *snap, uint64_t *stats, const char *name)
+{
+	static uint64_t none;
+	unsigned int i;
+
+	for (i = 0; i < snap->nr_stats; i++)
+		if (!strcmp(snap->stat_names[i], name))
+			return &stats[i];
+	/* A version without it: what is written there counts for nothing. */
+	none = 0;
+	return &none;
+}
+
+/*
+ * Those that follow from others, as kmem/abi.h says: @fast allocations were made from
+ * arrays, which hold @held objects.
+ */
+static void derive_fastpath(const struct snapshot *snap, uint64_t *stats, uint64_t fast,
+			    uint64_t held)
+{
+	*counter(snap, stats, "alloc_fastpath") += fast;
+	*counter(snap, stats, "free_fastpath") =
+		*counter(snap, stats, "alloc_fastpath") + held +
+		*counter(snap, stats, "sheaf_flush") -
+		*counter(snap, stats, "sheaf_refill");
+}
+
+/* What a CPU has added to the sums since @before. */
 static void note_cpu(const struct sums *before, const struct cache_row *row_before,
 		     struct sums *sums, size_t index)
 {
 	const struct snapshot *snap = sums->snap;
 	uint64_t *stats = sums->row->cpu_stats + index * snap->nr_stats;
-	uint64_t *alloc = NULL, *free = NULL, flush = 0, refill = 0;
+	uint64_t *free = counter(snap, stats, "free_fastpath");
 	unsigned int i;
 
 	sums->row->cpu_lists[index] = sums->row->cpu_slabs - row_before->cpu_slabs;
-	for (i = 0; i < snap->nr_stats; i++) {
-		const char *name = snap->stat_names[i];
-
+	for (i = 0; i < snap->nr_stats; i++)
 		stats[i] = sums->row->stats[i] - row_before->stats[i];
-		alloc = !strcmp(name, "alloc_fastpath") ? &stats[i] : alloc;
-		free = !strcmp(name, "free_fastpath") ? &stats[i] : free;
-		flush = !strcmp(name, "sheaf_flush") ? stats[i] : flush;
-		refill = !strcmp(name, "sheaf_refill") ? stats[i] : refill;
-	}
-	if (!alloc || !free)
-		return;
-	*alloc += sums->fast - before->fast;
-	*free = *alloc + sums->held - before->held + flush - refill;
+	derive_fastpath(snap, stats, sums->fast - before->fast, sums->held - before->held);
 	/* What others took out of its array is among their figures. */
 	if ((int64_t)*free < 0)
 		*free = 0;
@@ -186,34 +204,18 @@ static bool sum_shared(struct sums *sums)
 	return sum_lanes(sums, area, true);
 }
 
-static uint64_t *counter(struct sums *sums, const char *name)
-{
-	static uint64_t none;
-	unsigned int i;
-
-	for (i = 0; i < sums->snap->nr_stats; i++)
-		if (!strcmp(sums->snap->stat_names[i], name))
-			return &sums->row->stats[i];
-	/* A version without it: what is written there counts for nothing. */
-	none = 0;
-	return &none;
-}
-
-/* Counters that follow from others, as kmem/abi.h says. */
 static void derive_counters(struct sums *sums)
 {
+	const struct snapshot *snap = sums->snap;
 	struct cache_row *row = sums->row;
-	uint64_t alloc;
+	uint64_t *stats = row->stats;
 
-	*counter(sums, "alloc_fastpath") += sums->fast;
-	alloc = *counter(sums, "alloc_fastpath");
-	*counter(sums, "free_fastpath") = alloc + sums->held +
-					  *counter(sums, "sheaf_flush") -
-					  *counter(sums, "sheaf_refill");
-	*counter(sums, "cmpxchg_double_cpu_fail") = sums->aborts;
-	row->objects = alloc + *counter(sums, "alloc_slowpath") -
-		       *counter(sums, "free_fastpath") -
-		       *counter(sums, "free_slowpath");
+	derive_fastpath(snap, stats, sums->fast, sums->held);
+	*counter(snap, stats, "cmpxchg_double_cpu_fail") = sums->aborts;
+	row->objects = *counter(snap, stats, "alloc_fastpath") +
+		       *counter(snap, stats, "alloc_slowpath") -
+		       *counter(snap, stats, "free_fastpath") -
+		       *counter(snap, stats, "free_slowpath");
 	/* Read at slightly different moments, the difference may dip below 0. */
 	if ((int64_t)row->objects < 0)
 		row->objects = 0;
