@@ -70,8 +70,11 @@ bool section_enter(void)
 	return section_enter_starting();
 }
 
+/* Threads that a child starts which shares memory would end with it. */
 static noinline_cold void run_hook(void)
 {
+	if (thread_words.mark.lent)
+		return;
 	if (atomic_exchange(&hook_wanted, false) && section_hook)
 		section_hook();
 }

@@ -24,6 +24,7 @@ struct section_mark {
 	bool quiet : 1;	/* the housekeeper's: its sections are no activity */
 	bool fork_locked : 1;	/* rcu/worker.c, between the fork handlers */
 	bool in_callback : 1;	/* memcg/reclaim.c: a high callback runs */
+	bool lent : 1;	/* a child that shares memory runs with these words */
 };
 _Static_assert(sizeof(struct section_mark) == 4, "the place of cpu_id_start");
 

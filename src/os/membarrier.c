@@ -3,6 +3,7 @@
 #include "os.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,6 +58,46 @@ bool os_rseq_allowed(void)
 		allowed = syscall(SYS_rseq, NULL, 0, 0, 0) != 0 && errno == EINVAL;
 	errno = saved;
 	return allowed;
+}
+
+#define RSEQ_UNREGISTER	1
+#define RSEQ_SIGNATURE	0x53053053
+/* What areas have had from the start; newer C libraries ask the kernel for its size. */
+#define RSEQ_LEN	32u
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE	27
+#define AT_RSEQ_ALIGN		28
+#endif
+
+/* The length that glibc registered, which the kernel wants to hear again. */
+static _Atomic(uint32_t) rseq_len = RSEQ_LEN;
+
+static bool rseq_call(int flags, uint32_t len)
+{
+	char *area = (char *)__builtin_thread_pointer() + __rseq_offset;
+	int saved = errno;
+	bool ok = syscall(SYS_rseq, area, len, flags, RSEQ_SIGNATURE) == 0;
+
+	errno = saved;
+	return ok;
+}
+
+bool os_rseq_leave(void)
+{
+	size_t align = max((size_t)getauxval(AT_RSEQ_ALIGN), (size_t)RSEQ_LEN);
+	uint32_t longer = (uint32_t)round_up((size_t)getauxval(AT_RSEQ_FEATURE_SIZE), align);
+
+	if (rseq_call(RSEQ_UNREGISTER, load_relaxed(&rseq_len)))
+		return true;
+	if (longer <= RSEQ_LEN || !rseq_call(RSEQ_UNREGISTER, longer))
+		return false;
+	store_relaxed(&rseq_len, longer);
+	return true;
+}
+
+void os_rseq_return(void)
+{
+	rseq_call(0, load_relaxed(&rseq_len));
 }
 
 uintptr_t os_rseq_offset(void)

@@ -78,6 +78,12 @@ uintptr_t os_rseq_offset(void);
  * process that starts one.
  */
 bool os_rseq_allowed(void);
+/*
+ * The kernel forgets this thread's rseq area, whose CPU number is -1 then, until it is
+ * given back. False: nothing changed; the system refuses, or knew of none.
+ */
+bool os_rseq_leave(void);
+void os_rseq_return(void);
 /* In a forked child: register again. */
 void os_membarrier_register(void);
 /*
