@@ -31,7 +31,7 @@ hidden _Atomic(uint32_t) reserve_pieces;
 bool reserve_start(void)
 {
 	size_t nr_pages = RESERVE_BLOCKS * RESERVE_BLOCK >> PAGE_SHIFT;
-	struct page *page = arena_take(nr_pages, 1, 0, NULL);
+	struct page *page = arena_take(nr_pages, RESERVE_BLOCK >> PAGE_SHIFT, 0, NULL);
 
 	if (!page)
 		return false;
@@ -66,7 +66,7 @@ void *reserve_take(size_t size, size_t align)
 	size_t block;
 	void *p = NULL;
 
-	if (!reserve.base || size > RESERVE_MAX_SIZE || align > PAGE_SIZE)
+	if (!reserve.base || max(size, align) > RESERVE_MAX_SIZE)
 		return NULL;
 	size = max(size, (size_t)16);
 	align = max(align, (size_t)16);
