@@ -18,14 +18,13 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Skip, main  # the tests' too
+
 KMEM, TARGET, STATIC, STRIPPED, SANITIZER = sys.argv[1:6]
 # Nothing moves by itself, and no core is made by accident.
 ENV = dict(os.environ, KMEM_HOUSEKEEPER='0')
 SECONDS = 60
-
-
-class Skip(Exception):
-    """The case can't be tested here."""
 
 
 class Result:
@@ -217,31 +216,3 @@ def some_changes(rng, core, caches):
         else:
             changes.append((at, bytes([rng.getrandbits(8)])))
     return changes
-
-
-def chosen(cases):
-    """All cases, or those that KMEM_TEST_CASES is in the names of."""
-    part = os.environ.get('KMEM_TEST_CASES', '')
-    return [case for case in cases if part in case.__name__]
-
-
-def main(cases):
-    """Run them, print TAP, return an exit code."""
-    cases = chosen(cases)
-    failed = False
-    print(f'1..{len(cases)}')
-    for number, case in enumerate(cases, 1):
-        started = time.monotonic()
-        try:
-            case()
-            print(f'ok {number} - {case.__name__}')
-            print(f'# {time.monotonic() - started:.1f} s')
-        except Skip as why:
-            print(f'ok {number} - {case.__name__} # SKIP {why}')
-        except Exception as fault:
-            failed = True
-            print(f'not ok {number} - {case.__name__}')
-            for line in f'{type(fault).__name__}: {fault}'.splitlines():
-                print(f'# {line[:2000]}')
-        sys.stdout.flush()
-    return 1 if failed else 0
