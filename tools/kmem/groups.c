@@ -76,6 +76,17 @@ static bool add_row(struct reader *r)
 	return true;
 }
 
+/*
+ * Without what stands for its group. That goes a moment after it is said to be dead,
+ * and what stocks lack is much less: so it is there if the number is that large.
+ */
+static int64_t objects_of(const struct kmem_abi_root *root, const char *objcg)
+{
+	int64_t nr = field_signed(objcg, root->objcg.nr), own = (int64_t)root->objcg_own;
+
+	return nr > own / 2 ? nr - own : nr;
+}
+
 /* Objects of it and of removed groups. False: the list changed, or has no end. */
 static bool read_objcgs(struct reader *r, size_t index, const char *group)
 {
@@ -95,11 +106,9 @@ static bool read_objcgs(struct reader *r, size_t index, const char *group)
 		link = field_link(buf, root->objcg.link);
 		if (link.prev != prev)
 			return false;
-		r->owns[index].objects += field_signed(buf, root->objcg.nr);
+		r->owns[index].objects += objects_of(root, buf);
 		if (field_get(buf, root->objcg.dead))
 			row->removed++;
-		else
-			r->owns[index].objects -= (int64_t)root->objcg_own;
 		prev = at;
 		at = link.next;
 	}

@@ -15,6 +15,9 @@ enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE };
 
 /* main.c: with argv[0] the sub-command's name; return an exit code. */
 int cmd_info(int argc, char **argv);
+int cmd_memcg(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
+int cmd_rcu(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
@@ -28,12 +31,33 @@ int usage_error(const char *command, const char *fmt, ...)
 /* A process's number; false: it is none. */
 bool parse_pid(const char *text, pid_t *pid);
 
+/**
+ * struct simple_args - "kmem COMMAND [OPTION...] PID [MORE]", or --core instead of PID
+ * @options:    short ones of c: B j h that it has; so are their long ones
+ * @takes_more: an argument may follow
+ * @exact:	--bytes
+ */
+struct simple_args {
+	const char *command, *options;
+	bool takes_more;
+	struct target_choice choice;
+	const char *more;
+	bool exact, json, help;
+};
+
+/* args.c: false: it is wrong, and that has been said. */
+bool args_parse(struct simple_args *args, int argc, char **argv);
+
 /*
  * find.c: the cache that has this name, or this alias. NULL: there is none, which has
  * been said, with names that are nearly the same.
  */
 const struct cache_row *find_cache(const struct snapshot *snap, const struct target *t,
 				   const char *name);
+
+/* rcu.c: the name and value of figure @i of struct kmem_rcu_stats; NULL: no more. */
+const char *rcu_figure(const struct rcu_row *row, size_t i, uint64_t *value);
+const char *rcu_place_name(enum rcu_place place);
 
 /* table.c */
 
@@ -43,6 +67,8 @@ void print_word(FILE *f, const char *text, int width);
 void print_clean(FILE *f, const char *text);
 /* A JSON string; bytes that are no UTF-8 become U+FFFD. */
 void json_string(FILE *f, const char *text);
+/* ", "NAME": VALUE", of a member that isn't the first. */
+void json_number(FILE *f, const char *name, uint64_t value);
 /* A number of bytes as "1234", "5.6K", "7.8M": decimal units; @exact: digits. */
 #define SIZE_TEXT	24
 const char *size_text(char buf[SIZE_TEXT], double bytes, bool exact);

@@ -289,9 +289,9 @@ static bool read_name(struct reader *r)
 	strcpy(r->row->name, "none");
 	if (!ops)
 		return true;
-	/* A core file may lack what isn't written to. */
+	/* Core files lack constants. */
 	if (!target_read_text(t, number_at(t, ops, t->root.rcu_ops_name), r->row->name,
-			      sizeof(r->row->name)))
+			      sizeof(r->row->name)) || !r->row->name[0])
 		strcpy(r->row->name, "unknown");
 	return !t->error[0];
 }

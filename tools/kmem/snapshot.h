@@ -136,7 +136,8 @@ struct rcu_part {
 /**
  * struct rcu_row - kfree_rcu; fields as in struct kmem_rcu_stats (kmem/stats.h)
  * @known:	 the record says where it is; else all is 0
- * @name:	 of the RCU in use
+ * @name:	 of the RCU in use, "none" before one is set; "unknown" of core files that
+ *		 lack the text
  * @has_age:	 stats.oldest_ns is known: of a core file it isn't
  * @cpu_objects: objects in the array of each of snapshot.cpus
  * @in_gp:	 a grace period is being waited for

@@ -2,6 +2,8 @@
 /* table.c - text and numbers for people and for parsers */
 #include "kmem.h"
 
+#include <inttypes.h>
+
 static bool is_printable(unsigned char c)
 {
 	return c >= ' ' && c < 0x7f;
@@ -60,6 +62,11 @@ void json_string(FILE *f, const char *text)
 		text += len ? len : 1;
 	}
 	putc('"', f);
+}
+
+void json_number(FILE *f, const char *name, uint64_t value)
+{
+	fprintf(f, ", \"%s\": %" PRIu64, name, value);
 }
 
 const char *size_text(char buf[SIZE_TEXT], double bytes, bool exact)
