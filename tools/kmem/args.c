@@ -8,6 +8,7 @@
 static const struct option long_options[] = {
 	{ "core", required_argument, NULL, 'c' },
 	{ "bytes", no_argument, NULL, 'B' },
+	{ "cpus", no_argument, NULL, 'C' },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -21,6 +22,8 @@ static bool set_option(struct simple_args *args, int option, const char *text)
 		return true;
 	case 'B':
 		return args->exact = true;
+	case 'C':
+		return args->cpus = true;
 	case 'j':
 		return args->json = true;
 	case 'h':

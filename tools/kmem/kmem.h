@@ -36,13 +36,14 @@ bool parse_pid(const char *text, pid_t *pid);
  * @options:    short ones of c: B j h that it has; so are their long ones
  * @takes_more: an argument may follow
  * @exact:	--bytes
+ * @cpus:	--cpus
  */
 struct simple_args {
 	const char *command, *options;
 	bool takes_more;
 	struct target_choice choice;
 	const char *more;
-	bool exact, json, help;
+	bool exact, cpus, json, help;
 };
 
 /* args.c: false: it is wrong, and that has been said. */
@@ -65,6 +66,8 @@ const char *rcu_place_name(enum rcu_place place);
 void print_word(FILE *f, const char *text, int width);
 /* The same with blanks left as they are. */
 void print_clean(FILE *f, const char *text);
+/* Bytes of the character at @text, which is not empty; 0: it is no UTF-8. */
+unsigned int text_length(const char *text);
 /* A JSON string; bytes that are no UTF-8 become U+FFFD. */
 void json_string(FILE *f, const char *text);
 /* ", "NAME": VALUE", of a member that isn't the first. */

@@ -44,12 +44,17 @@ static unsigned int utf8_length(const char *text)
 	return len;
 }
 
+unsigned int text_length(const char *text)
+{
+	return (unsigned char)*text < 0x80 ? 1 : utf8_length(text);
+}
+
 void json_string(FILE *f, const char *text)
 {
 	putc('"', f);
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
-		unsigned int len = c < 0x80 ? 1 : utf8_length(text);
+		unsigned int len = text_length(text);
 
 		if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
