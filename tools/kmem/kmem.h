@@ -80,8 +80,15 @@ double percent(double part, double whole);
 /* How caches are listed. */
 struct list_style {
 	bool exact;	/* bytes are not scaled */
+	bool loss;	/* the bytes that are lost, not all */
+	bool inverted;	/* aliases: a line each */
 };
 void print_list(FILE *f, const struct snapshot *snap, const struct list_style *style);
+/* Allocations and frees. */
+void print_activity(FILE *f, const struct snapshot *snap);
+/* Slabs by node, of a detailed snapshot. */
+void print_numa(FILE *f, const struct snapshot *snap, const struct list_style *style);
+void print_aliases(FILE *f, const struct snapshot *snap, const struct list_style *style);
 /* The kernel's slabinfo, version 2.1. */
 void print_slabinfo(FILE *f, const struct snapshot *snap);
 void print_totals(FILE *f, const struct snapshot *snap, const struct list_style *style);
@@ -91,5 +98,9 @@ void print_json(FILE *f, const struct snapshot *snap, const struct target *t);
 /* Bytes of all slabs, of the objects in use, and what is between them. */
 double row_space(const struct cache_row *row);
 double row_used(const struct cache_row *row);
+double row_loss(const struct cache_row *row);
+/* A counter by name; 0 if the target's version has none. */
+uint64_t row_counter(const struct cache_row *row, const struct snapshot *snap,
+		     const char *name);
 
 #endif /* KMEM_KMEM_H */
