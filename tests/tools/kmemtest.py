@@ -138,6 +138,8 @@ class Core:
     """A core file that is damaged in place, and made whole again."""
 
     MAGIC = struct.pack('=Q', 0x6d656d6b62696c01)
+    # Places in struct kmem_abi_root, and how much of it there was before 1.2.
+    GROUPS, RCU, CHILDREN, SIBLING, SIZE_1_1 = 2928, 2992, 3028, 3032, 2912
 
     def __init__(self, path):
         self.path = path
@@ -181,6 +183,24 @@ class Core:
             addr = self.word(found[-1])
         return found
 
+    def field(self, place):
+        """Offset of a field that the record describes there."""
+        return struct.unpack_from('=H', self.map, self.root + place)[0]
+
+    def groups(self):
+        """Places of the structures of the root group and of its children."""
+        root = self.word(self.root + self.GROUPS)
+        head = root + self.field(self.CHILDREN)
+        addr, found = self.word(self.at(head)), [self.at(root)]
+        while addr != head:
+            found.append(self.at(addr - self.field(self.SIBLING)))
+            addr = self.word(self.at(addr))
+        return found
+
+    def rcu(self):
+        """Place of kfree_rcu's structure."""
+        return self.at(self.word(self.root + self.RCU))
+
     @contextlib.contextmanager
     def damaged(self, changes):
         before = [(at, self.map[at:at + len(data)]) for at, data in changes]
@@ -205,7 +225,10 @@ def a_value(rng, core, caches):
 def some_changes(rng, core, caches):
     """A few words or bytes overwritten, most of them where it matters."""
     areas = [core.headers, core.note, (core.root, core.root + 112),
-             (core.root, core.root + 3000), (0, len(core.map))] + \
+             (core.root, core.root + 3400), (0, len(core.map)),
+             (core.root + core.SIZE_1_1, core.root + 3400),
+             (core.rcu(), core.rcu() + 2048)] + \
+        [(place, place + 256) for place in core.groups()] + \
         [(place - 2048, place + 2048) for place in caches]
     low, high = rng.choice(areas)
     changes = []

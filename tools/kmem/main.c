@@ -17,6 +17,9 @@ struct command {
 
 static const struct command commands[] = {
 	{ "info", cmd_info, "caches of a process or core file, in figures" },
+	{ "memcg", cmd_memcg, "groups of a process or core file, and what they use" },
+	{ "metrics", cmd_metrics, "everything in the text format of Prometheus" },
+	{ "rcu", cmd_rcu, "what waits for a grace period, and what did" },
 	{ "run", cmd_run, "run a program with libkmem-malloc as its malloc" },
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },

@@ -397,6 +397,9 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	read_constants(row, c, buf);
 	row->ctor = field_get(buf, t->root.cache_ctor);
 	row->usersize = field_get(buf, t->root.cache_usersize);
+	row->lane_slot = field_get(buf, c->lane_slot);
+	row->charge = field_get(buf, t->root.cache_charge);
+	row->kind = field_get(buf, t->root.cache_kind);
 	if (snap->detailed && !make_room(row, snap))
 		return target_fail(t, "out of memory");
 	if (!target_read_text(t, field_get(buf, c->name), row->name, sizeof(row->name)) ||
