@@ -286,6 +286,8 @@ static uint64_t count_used(struct target *t, uint64_t addr, uint64_t nr_partial)
 			return used;
 		if (seen == MAX_SCAN || !t->pid)
 			break;
+		/* What is kept is of different moments. */
+		target_keep(t);
 	}
 	if (!seen || seen >= nr_partial)
 		return used;
@@ -336,9 +338,12 @@ static bool read_aliases(struct cache_row *row, struct target *t, uint64_t addr)
 
 	/* Names of merged caches stay as long as the cache. */
 	while (addr && next.size && row->nr_alias_names < MAX_ALIASES) {
-		void *more = realloc(row->alias_names, (row->nr_alias_names + 1) *
-						       sizeof(*row->alias_names));
+		void *more;
 
+		if (!target_grow(t, sizeof(*row->alias_names)))
+			return false;
+		more = realloc(row->alias_names, (row->nr_alias_names + 1) *
+						 sizeof(*row->alias_names));
 		if (!more)
 			return target_fail(t, "out of memory");
 		row->alias_names = more;
@@ -376,16 +381,23 @@ static void read_constants(struct cache_row *row, const struct kmem_abi_cache *c
 	row->rcu_pending = field_get(buf, c->rcu_pending);
 }
 
-static bool make_room(struct cache_row *row, const struct snapshot *snap)
+static bool make_room(struct cache_row *row, const struct snapshot *snap, struct target *t)
 {
+	size_t nr_stats = snap->nr_cpus * snap->nr_stats;
+
+	if (!target_grow(t, snap->nr_nodes * sizeof(*row->nodes) +
+			    (nr_stats > MAX_CPU_STATS ? 0 : nr_stats * sizeof(uint64_t))))
+		return false;
 	/* One more: an array of none would be no room. */
 	row->nodes = calloc(snap->nr_nodes + 1, sizeof(*row->nodes));
-	if (snap->nr_cpus * snap->nr_stats > MAX_CPU_STATS)
-		return row->nodes;
+	if (!row->nodes)
+		return target_fail(t, "out of memory");
+	if (nr_stats > MAX_CPU_STATS)
+		return true;
 	row->cpu_lists = calloc(snap->nr_cpus + 1, sizeof(*row->cpu_lists));
 	row->cpu_stats = calloc((snap->nr_cpus + 1) * snap->nr_stats + 1,
 				sizeof(*row->cpu_stats));
-	return row->nodes && row->cpu_lists && row->cpu_stats;
+	return (row->cpu_lists && row->cpu_stats) || target_fail(t, "out of memory");
 }
 
 bool row_read(struct cache_row *row, const struct snapshot *snap, struct target *t,
@@ -397,8 +409,8 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	read_constants(row, c, buf);
 	row->ctor = field_get(buf, t->root.cache_ctor);
 	row->usersize = field_get(buf, t->root.cache_usersize);
-	if (snap->detailed && !make_room(row, snap))
-		return target_fail(t, "out of memory");
+	if (snap->detailed && !make_room(row, snap, t))
+		return false;
 	if (!target_read_text(t, field_get(buf, c->name), row->name, sizeof(row->name)) ||
 	    !read_aliases(row, t, field_get(buf, c->aliases)) ||
 	    !sum_nodes(&sums, buf) || !sum_cpus(&sums, buf))
