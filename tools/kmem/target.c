@@ -25,7 +25,17 @@ struct window {
 	uint64_t start;
 	uint64_t generation;
 	size_t filled;
-	char bytes[WINDOW_SIZE];
+	char *bytes;
+};
+
+/*
+ * Windows by a hash of where they start, and their bytes, which are given out in order
+ * and from the start in each generation: touching new memory takes long as well.
+ */
+struct windows {
+	struct window table[NR_WINDOWS];
+	size_t nr_used;
+	char bytes[NR_WINDOWS][WINDOW_SIZE];
 };
 
 bool target_fail(struct target *t, const char *fmt, ...)
@@ -102,9 +112,11 @@ void target_keep(struct target *t)
 {
 	/* Most of it is never touched. Without memory all is read one by one. */
 	if (!t->windows)
-		t->windows = calloc(NR_WINDOWS, sizeof(*t->windows));
-	t->generation++;
+		t->windows = calloc(1, sizeof(*t->windows));
 	t->keeps = t->windows != NULL;
+	t->generation++;
+	if (t->keeps)
+		t->windows->nr_used = 0;
 }
 
 void target_keep_end(struct target *t)
@@ -116,10 +128,14 @@ void target_keep_end(struct target *t)
 static struct window *window_of(struct target *t, uint64_t addr)
 {
 	uint64_t start = addr & ~(uint64_t)(WINDOW_SIZE - 1);
-	struct window *w = &t->windows[start * HASH >> (64 - NR_WINDOWS_SHIFT)];
+	struct windows *all = t->windows;
+	struct window *w = &all->table[start * HASH >> (64 - NR_WINDOWS_SHIFT)];
 
 	if (w->generation == t->generation && w->start == start)
 		return w;
+	/* One that gives way leaves its bytes: so there are as many as windows. */
+	if (w->generation != t->generation)
+		w->bytes = all->bytes[all->nr_used++];
 	w->filled = is_range(start, WINDOW_SIZE) ?
 		    read_raw(t, start, w->bytes, WINDOW_SIZE) : 0;
 	w->start = start;

@@ -42,7 +42,7 @@ struct target {
 	struct region *regions;
 	size_t nr_regions;
 	struct kmem_abi_root root;
-	struct window *windows;
+	struct windows *windows;
 	uint64_t generation;
 	bool keeps;
 	uint64_t work, kept;
