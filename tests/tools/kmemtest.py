@@ -61,8 +61,9 @@ def kmem(*args, **kwargs):
 class Target:
     """A running target; .json is what it says of itself, .pid whom to ask."""
 
-    def __init__(self, state, program=TARGET, prepare=None):
-        self.process = subprocess.Popen([program, state], env=ENV,
+    def __init__(self, state, program=TARGET, prepare=None, env=None):
+        self.process = subprocess.Popen([program, *state.split()],
+                                        env=dict(ENV, **(env or {})),
                                         preexec_fn=prepare,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -83,8 +84,8 @@ class Target:
 
 
 @contextlib.contextmanager
-def running(state, program=TARGET, prepare=None):
-    target = Target(state, program, prepare)
+def running(state, program=TARGET, prepare=None, env=None):
+    target = Target(state, program, prepare, env)
     try:
         yield target
     finally:
@@ -108,7 +109,7 @@ def small_space():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
-def kernel_core(folder, program, prepare=small_space):
+def kernel_core(folder, program, prepare=small_space, state='crash'):
     """The core of a target that crashed, and what it had said of itself."""
     with open('/proc/sys/kernel/core_pattern', encoding='utf-8') as file:
         if file.read()[0] in '|/':
@@ -121,7 +122,7 @@ def kernel_core(folder, program, prepare=small_space):
         prepare()
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
-    run = subprocess.run([program, 'crash'], cwd=folder, env=ENV,
+    run = subprocess.run([program, state], cwd=folder, env=ENV,
                          capture_output=True, check=False, preexec_fn=before)
     assert run.returncode == -signal.SIGABRT, run
     cores = glob.glob(os.path.join(folder, '*core*'))
