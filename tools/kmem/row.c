@@ -10,6 +10,7 @@
 #define MAX_SCAN	10000u
 /* Figures of CPUs that are kept of a cache; with more none are. */
 #define MAX_CPU_STATS	((size_t)1 << 15)
+#define MAX_KEPT_CPUS	200u
 #define LIST_TRIES	8
 #define PAGE_SIZE	4096u
 
@@ -70,6 +71,17 @@ static uint64_t area_of(const struct kmem_abi_root *root, int64_t cpu)
 	return root->pcpu_base + ((uint64_t)cpu << root->pcpu_shift);
 }
 
+/*
+ * A piece of a CPU's area. The caches that follow have theirs beside it; but where there
+ * are many CPUs what is kept has given way before these are read.
+ */
+static bool read_area(struct sums *sums, uint64_t addr, void *buf, size_t len)
+{
+	return sums->snap->nr_cpus > MAX_KEPT_CPUS ?
+	       target_read_now(sums->target, addr, buf, len) :
+	       target_read(sums->target, addr, buf, len);
+}
+
 static void sum_word(struct sums *sums, const char *at)
 {
 	unsigned int bits = sums->target->root.count_bits;
@@ -104,7 +116,7 @@ static bool sum_lanes(struct sums *sums, uint64_t area, bool shared)
 	if (!sums->lane_slot || !size)
 		return true;
 	buf = malloc(size);
-	ok = buf && target_read(sums->target, start, buf, size);
+	ok = buf && read_area(sums, start, buf, size);
 	for (i = 0; ok && i < root->nr_lanes; i++) {
 		const char *at = buf + (size_t)i * root->lane_size;
 
@@ -125,8 +137,7 @@ static bool sum_cpu(struct sums *sums, uint32_t cpu)
 	uint64_t area = area_of(root, cpu);
 	char buf[UINT16_MAX + 8];
 
-	if (!target_read(sums->target, area + sums->slot - root->cpu_size, buf,
-			 root->cpu_size + 8))
+	if (!read_area(sums, area + sums->slot - root->cpu_size, buf, root->cpu_size + 8))
 		return false;
 	sum_counters(sums, buf);
 	sum_word(sums, buf + root->cpu_size);

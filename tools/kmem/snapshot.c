@@ -77,8 +77,8 @@ static struct cache_row *add_row(struct snapshot *snap)
 }
 
 /*
- * A run of caches whose figures are read before it is looked again, at all at once,
- * whether they are still in their places.
+ * A run of caches: when their figures have been read it is looked again, at all at
+ * once, whether they are still in their places.
  * @prev:   the link before the first one, and what was before that; 0: it is the head
  * @links:  of the caches, @nr of them; @at: where the next one should be
  */
@@ -162,12 +162,13 @@ static enum walk read_batch(struct snapshot *snap, struct target *t, struct batc
 }
 
 /*
- * A further batch. If one is torn it is dropped, and
- * if the cache before it has gone all are: there may be others that went.
+ * A further batch. If it is torn it is dropped, and if the cache before it has gone all
+ * are: others may have gone, too.
  */
 static enum walk walk_on(struct snapshot *snap, struct target *t, struct batch *b)
 {
 	size_t had = snap->nr_rows;
+	uint64_t kept = t->kept;
 	enum walk result = read_batch(snap, t, b);
 
 	if (result == WALK_DONE && b->nr) {
@@ -175,10 +176,13 @@ static enum walk walk_on(struct snapshot *snap, struct target *t, struct batch *
 		b->prev = b->links[b->nr - 1];
 	}
 	/* A core file stays as it is, and how far it went is told. */
-	if (result == WALK_TORN && t->pid)
+	if (result == WALK_TORN && t->pid) {
 		drop_rows(snap, had);
+		t->kept = kept;
+	}
 	if (result == WALK_LOST) {
 		drop_rows(snap, 0);
+		t->kept = 0;
 		*b = (struct batch){ .prev = t->root.caches };
 	}
 	return result;

@@ -31,8 +31,8 @@ struct region {
  * @root:     what is not there is 0
  * @windows:  what target_keep() keeps; those of this @generation are good
  * @keeps:    between target_keep() and target_keep_end()
- * @work:     readings so far, and @kept: bytes that were made of them; both are bounded,
- *	      since lists may be without end, and numbers large
+ * @work:     readings of a snapshot, and @kept: bytes that were made of them; both are
+ *	      bounded, since lists may be without end, and numbers large
  * @error:    why a function returned false, one line
  */
 struct target {
