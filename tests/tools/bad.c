@@ -231,7 +231,7 @@ static uint64_t a_value(void)
 	case 5:
 		return (uintptr_t)other->start + draw(other->size);
 	default:
-		return word((uintptr_t)other->saved + (draw(other->size) & ~7u) % (other->size - 7));
+		return word((uintptr_t)other->saved + draw(other->size - 7) / 8 * 8);
 	}
 }
 

@@ -12,6 +12,7 @@
  *	many	a thousand caches, and aliases, with objects on several CPUs; its statistics
  *	many-crash	the same, then SIGABRT
  *	busy	threads that allocate, free, create and destroy all the time
+ *	many-busy	the same, beside a thousand caches
  *	unused	without a call into the library
  */
 #include <pthread.h>
@@ -250,9 +251,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(state, "quiet") || !strcmp(state, "crash")) {
 		be_quiet();
-	} else if (!strncmp(state, "many", 4)) {
+	} else if (!strcmp(state, "many") || !strcmp(state, "many-crash")) {
 		be_many();
-	} else if (!strcmp(state, "busy")) {
+	} else if (!strcmp(state, "busy") || !strcmp(state, "many-busy")) {
+		if (!strcmp(state, "many-busy"))
+			make_many();
 		make_caches();
 		/* Of a name that exists already it warns, which is a nuisance here. */
 		if (!freopen("/dev/null", "w", stderr))
