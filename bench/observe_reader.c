@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "measure.h"
-#include "snapshot.h"
+#include "../tools/kmem/snapshot.h"
 
 #define MAX_READINGS	1000u
 #define NS_PER_MS	1000000u

@@ -4,6 +4,7 @@
  *
  *	fuzz	it keeps writing over libkmem's record, lists and structures, and makes
  *		them whole again
+ *	all-cpus	all possible CPUs are said to be in use; its statistics, then "ready PID"
  *	deadlock	a thread has stopped for ever inside the allocator, with a lock that another
  *		one waits for
  *
@@ -22,6 +23,7 @@
 #include <unistd.h>
 #include <kmem/abi.h>
 #include <kmem/slab.h>
+#include <kmem/stats.h>
 
 #define NR_CACHES	12
 #define NR_OBJS		300
@@ -272,6 +274,23 @@ static _Noreturn void fuzz(void)
 	}
 }
 
+static _Noreturn void use_all_cpus(void)
+{
+	struct kmem_abi_root *root = NULL;
+	uint32_t cpu;
+
+	make_caches();
+	dl_iterate_phdr(look_at_file, &root);
+	if (!root)
+		die("no record");
+	for (cpu = 0; cpu < root->nr_cpus; cpu++)
+		((uint64_t *)(uintptr_t)root->used_cpus)[cpu / 64] |= (uint64_t)1 << cpu % 64;
+	kmem_stats_json(stdout);
+	say_ready();
+	for (;;)
+		pause();
+}
+
 static struct kmem_cache *contended;
 static atomic_bool held, stopped, shrunk;
 
@@ -362,6 +381,8 @@ int main(int argc, char **argv)
 	random_state = argc > 2 ? strtoull(argv[2], NULL, 10) * 2 + 1 : 1;
 	if (!strcmp(argv[1], "fuzz"))
 		fuzz();
+	if (!strcmp(argv[1], "all-cpus"))
+		use_all_cpus();
 	if (!strcmp(argv[1], "deadlock"))
 		deadlock();
 	die("no such state");

@@ -79,20 +79,23 @@ size_t proc_read(struct target *t, uint64_t addr, char *buf, size_t len)
 	return 0;
 }
 
-bool proc_read_pieces(struct target *t, const struct target_piece *pieces, size_t nr)
+size_t proc_read_pieces(struct target *t, const struct target_piece *pieces, size_t nr)
 {
 	struct iovec local[TARGET_MAX_PIECES], remote[TARGET_MAX_PIECES];
-	ssize_t got, want = 0;
+	ssize_t got;
 	size_t i;
 
+	if (!nr)
+		return 0;
 	for (i = 0; i < nr; i++) {
 		local[i] = (struct iovec){ pieces[i].buf, pieces[i].len };
 		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].addr,
 					    pieces[i].len };
-		want += (ssize_t)pieces[i].len;
 	}
 	got = process_vm_readv(t->pid, local, nr, remote, nr, 0);
 	if (got < 0 && errno != EFAULT)
 		fail_open(t);
-	return got == want;
+	for (i = 0; i < nr && got >= (ssize_t)pieces[i].len; i++)
+		got -= (ssize_t)pieces[i].len;
+	return i;
 }

@@ -10,7 +10,6 @@
 #define MAX_SCAN	10000u
 /* Figures of CPUs that are kept of a cache; with more none are. */
 #define MAX_CPU_STATS	((size_t)1 << 15)
-#define MAX_KEPT_CPUS	200u
 #define LIST_TRIES	8
 #define PAGE_SIZE	4096u
 
@@ -71,17 +70,6 @@ static uint64_t area_of(const struct kmem_abi_root *root, int64_t cpu)
 	return root->pcpu_base + ((uint64_t)cpu << root->pcpu_shift);
 }
 
-/*
- * A piece of a CPU's area. The caches that follow have theirs beside it; but where there
- * are many CPUs what is kept has given way before these are read.
- */
-static bool read_area(struct sums *sums, uint64_t addr, void *buf, size_t len)
-{
-	return sums->snap->nr_cpus > MAX_KEPT_CPUS ?
-	       target_read_now(sums->target, addr, buf, len) :
-	       target_read(sums->target, addr, buf, len);
-}
-
 static void sum_word(struct sums *sums, const char *at)
 {
 	unsigned int bits = sums->target->root.count_bits;
@@ -116,7 +104,7 @@ static bool sum_lanes(struct sums *sums, uint64_t area, bool shared)
 	if (!sums->lane_slot || !size)
 		return true;
 	buf = malloc(size);
-	ok = buf && read_area(sums, start, buf, size);
+	ok = buf && target_read(sums->target, start, buf, size);
 	for (i = 0; ok && i < root->nr_lanes; i++) {
 		const char *at = buf + (size_t)i * root->lane_size;
 
@@ -137,7 +125,8 @@ static bool sum_cpu(struct sums *sums, uint32_t cpu)
 	uint64_t area = area_of(root, cpu);
 	char buf[UINT16_MAX + 8];
 
-	if (!read_area(sums, area + sums->slot - root->cpu_size, buf, root->cpu_size + 8))
+	if (!target_read(sums->target, area + sums->slot - root->cpu_size, buf,
+			 root->cpu_size + 8))
 		return false;
 	sum_counters(sums, buf);
 	sum_word(sums, buf + root->cpu_size);
@@ -232,16 +221,50 @@ static void derive_counters(struct sums *sums)
 		row->objects = 0;
 }
 
+static bool find_slots(struct sums *sums, const char *cache)
+{
+	const struct kmem_abi_root *root = &sums->target->root;
+
+	sums->slot = field_get(cache, root->cache.slot);
+	sums->lane_slot = field_get(cache, root->cache.lane_slot);
+	return !(sums->slot >> root->pcpu_shift) && !(sums->lane_slot >> root->pcpu_shift);
+}
+
+/* What sum_shared() and sum_cpu() read, in their order. */
+static bool expect_area(const struct sums *sums, int64_t cpu)
+{
+	const struct kmem_abi_root *root = &sums->target->root;
+	uint64_t area = area_of(root, cpu), lanes = (uint64_t)root->nr_lanes * root->lane_size;
+	bool shared = cpu < 0;
+
+	return target_expect(sums->target, area + sums->slot - root->cpu_size,
+			     root->cpu_size + (shared ? 0 : 8)) &&
+	       (!sums->lane_slot || !lanes ||
+		target_expect(sums->target, area + sums->lane_slot - (shared ? 8 : 0), lanes));
+}
+
+bool row_expect(const struct snapshot *snap, struct target *t, const char *buf)
+{
+	struct sums sums = { .snap = snap, .target = t };
+	size_t cpu;
+
+	if (!find_slots(&sums, buf))
+		return true;
+	if (!expect_area(&sums, -1))
+		return false;
+	for (cpu = 0; sums.slot && cpu < snap->nr_cpus; cpu++)
+		if (!expect_area(&sums, snap->cpus[cpu]))
+			return false;
+	return true;
+}
+
 static bool sum_cpus(struct sums *sums, const char *cache)
 {
 	const struct kmem_abi_root *root = &sums->target->root;
 	unsigned int i, first;
 	size_t cpu;
 
-	sums->slot = field_get(cache, root->cache.slot);
-	sums->lane_slot = field_get(cache, root->cache.lane_slot);
-	if (sums->slot >> root->pcpu_shift || sums->lane_slot >> root->pcpu_shift ||
-	    !sum_shared(sums))
+	if (!find_slots(sums, cache) || !sum_shared(sums))
 		return false;
 	for (cpu = 0; sums->slot && cpu < sums->snap->nr_cpus; cpu++)
 		if (!(sums->row->cpu_stats ? sum_cpu_detailed(sums, cpu) :

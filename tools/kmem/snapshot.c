@@ -10,8 +10,7 @@
 #define MAX_CACHES	100000u
 #define MAX_TRIES	50
 #define PAGE		4096u
-/* With the one behind them they are looked at in one system call. */
-#define BATCH		(TARGET_MAX_PIECES - 1)
+#define BATCH		64u
 
 /* How reading on ended. WALK_LOST: what is behind the last cache can't be found. */
 enum walk { WALK_DONE, WALK_TORN, WALK_LOST, WALK_FAILED };
@@ -95,39 +94,70 @@ static struct cache_row *add_row(struct snapshot *snap)
  * once, whether they are still in their places.
  * @prev:   the link before the first one, and what was before that; 0: it is the head
  * @links:  of the caches, @nr of them; @at: where the next one should be
+ * @bufs:   their structures, room for BATCH
  */
 struct batch {
 	uint64_t prev, before_prev;
 	uint64_t links[BATCH];
 	size_t nr;
 	uint64_t at;
+	char *bufs;
 };
 
-/* Read the cache at @b->at, and go on to the next one. */
-static enum walk visit(struct snapshot *snap, struct target *t, struct batch *b)
+/* Read the structure at @b->at, and go on to the next one. */
+static bool visit(struct target *t, struct batch *b)
 {
 	const struct kmem_abi_field where = t->root.cache.link;
 	uint64_t prev = b->nr ? b->links[b->nr - 1] : b->prev;
-	char buf[UINT16_MAX];
+	char *buf = b->bufs + b->nr * t->root.cache_size;
 	struct kmem_abi_link link;
-	struct cache_row *row;
 
 	if (!target_read(t, b->at - where.offset, buf, t->root.cache_size))
-		return WALK_TORN;
-	if (!target_grow(t, sizeof(*row)))
-		return WALK_FAILED;
+		return false;
 	link = field_link(buf, where);
 	if (link.prev != prev)
-		return WALK_TORN;
-	row = add_row(snap);
-	if (!row) {
-		target_fail(t, "out of memory");
-		return WALK_FAILED;
-	}
-	if (!row_read(row, snap, t, buf))
-		return WALK_TORN;
+		return false;
 	b->links[b->nr++] = b->at;
 	b->at = link.next;
+	return true;
+}
+
+/* Fetch what rows from @from on need; returns the first one that isn't fetched for. */
+static size_t fetch_rows(const struct snapshot *snap, struct target *t,
+			 const struct batch *b, size_t from)
+{
+	size_t i = from;
+
+	target_expect_none(t);
+	while (i < b->nr && row_expect(snap, t, b->bufs + i * t->root.cache_size))
+		i++;
+	target_fetch(t);
+	/* If a row alone is too much the rest of it is read one by one. */
+	return i > from ? i : from + 1;
+}
+
+static enum walk read_rows(struct snapshot *snap, struct target *t, const struct batch *b)
+{
+	struct cache_row *row;
+	size_t i, fetched = 0;
+
+	for (i = 0; i < b->nr; i++) {
+		if (i >= fetched)
+			fetched = fetch_rows(snap, t, b, i);
+		if (snap->nr_rows == MAX_CACHES) {
+			target_fail(t, "%s: the list of caches has no end", t->name);
+			return WALK_FAILED;
+		}
+		if (!target_grow(t, sizeof(*row)))
+			return WALK_FAILED;
+		row = add_row(snap);
+		if (!row) {
+			target_fail(t, "out of memory");
+			return WALK_FAILED;
+		}
+		if (!row_read(row, snap, t, b->bufs + i * t->root.cache_size))
+			return WALK_TORN;
+	}
 	return WALK_DONE;
 }
 
@@ -142,7 +172,7 @@ static bool still_there(struct target *t, const struct batch *b)
 		pieces[i] = (struct target_piece){
 			i < b->nr ? b->links[i] : b->at, &now[i], sizeof(now[i]),
 		};
-	if (!target_read_pieces(t, pieces, b->nr + 1))
+	if (target_read_pieces(t, pieces, b->nr + 1) != b->nr + 1)
 		return false;
 	for (i = 0; i <= b->nr; i++)
 		if (now[i].prev != (i ? b->links[i - 1] : b->prev))
@@ -156,6 +186,7 @@ static enum walk read_batch(struct snapshot *snap, struct target *t, struct batc
 	const uint64_t head = t->root.caches;
 	struct kmem_abi_link before;
 	enum walk result;
+	bool torn;
 
 	target_keep(t);
 	b->nr = 0;
@@ -163,16 +194,17 @@ static enum walk read_batch(struct snapshot *snap, struct target *t, struct batc
 	    (b->before_prev && before.prev != b->before_prev))
 		return WALK_LOST;
 	b->at = before.next;
-	while (b->at != head && b->nr < BATCH) {
-		if (snap->nr_rows == MAX_CACHES) {
-			target_fail(t, "%s: the list of caches has no end", t->name);
-			return WALK_FAILED;
-		}
-		result = visit(snap, t, b);
-		if (result != WALK_DONE)
-			return result;
-	}
-	return still_there(t, b) ? WALK_DONE : WALK_TORN;
+	while (b->at != head && b->nr < BATCH)
+		if (!visit(t, b))
+			break;
+	torn = b->at != head && b->nr < BATCH;
+	/* Of a core file it is told how far it went. */
+	if (torn && t->pid)
+		return WALK_TORN;
+	result = read_rows(snap, t, b);
+	if (result != WALK_DONE)
+		return result;
+	return !torn && still_there(t, b) ? WALK_DONE : WALK_TORN;
 }
 
 /*
@@ -197,20 +229,20 @@ static enum walk walk_on(struct snapshot *snap, struct target *t, struct batch *
 	if (result == WALK_LOST) {
 		drop_rows(snap, 0);
 		t->kept = 0;
-		*b = (struct batch){ .prev = t->root.caches };
+		b->prev = t->root.caches;
+		b->before_prev = 0;
 	}
 	return result;
 }
 
-static bool walk(struct snapshot *snap, struct target *t)
+static bool walk(struct snapshot *snap, struct target *t, struct batch *b)
 {
 	const struct timespec pause = { .tv_nsec = 200000 };
-	struct batch b = { .prev = t->root.caches };
 	enum walk result;
 	int tries = 0;
 
 	do {
-		result = walk_on(snap, t, &b);
+		result = walk_on(snap, t, b);
 		if (result == WALK_DONE)
 			continue;
 		/* The process may have ended. */
@@ -223,14 +255,26 @@ static bool walk(struct snapshot *snap, struct target *t)
 			return target_fail(t, "%s: the list of caches is damaged, or "
 					   "changes all the time", t->name);
 		nanosleep(&pause, NULL);
-	} while (result != WALK_DONE || b.at != t->root.caches);
+	} while (result != WALK_DONE || b->at != t->root.caches);
 	return true;
+}
+
+static bool read_caches(struct snapshot *snap, struct target *t)
+{
+	struct batch b = {
+		.prev = t->root.caches,
+		.bufs = malloc((size_t)BATCH * t->root.cache_size),
+	};
+	bool ok = b.bufs ? walk(snap, t, &b) : target_fail(t, "out of memory");
+
+	free(b.bufs);
+	target_expect_none(t);
+	target_keep_end(t);
+	return ok;
 }
 
 static bool take(struct snapshot *snap, struct target *t, bool detailed)
 {
-	bool ok;
-
 	t->work = 0;
 	t->kept = 0;
 	memset(snap, 0, sizeof(*snap));
@@ -240,9 +284,7 @@ static bool take(struct snapshot *snap, struct target *t, bool detailed)
 		return true;
 	if (!read_names(snap, &t->root))
 		return target_fail(t, "%s: libkmem's record is damaged", t->name);
-	ok = read_cpus(snap, t) && walk(snap, t);
-	target_keep_end(t);
-	return ok;
+	return read_cpus(snap, t) && read_caches(snap, t);
 }
 
 bool snapshot_take(struct snapshot *snap, struct target *t)

@@ -14,6 +14,7 @@
 #define WINDOW_SIZE	16384u
 #define NR_WINDOWS_SHIFT 10
 #define NR_WINDOWS	(1u << NR_WINDOWS_SHIFT)
+#define MAX_EXPECTED	(1u << 20)
 #define HASH		0x9e3779b97f4a7c15u
 
 /* Of a snapshot: no process has as much, by far. */
@@ -36,6 +37,13 @@ struct windows {
 	struct window table[NR_WINDOWS];
 	size_t nr_used;
 	char bytes[NR_WINDOWS][WINDOW_SIZE];
+};
+
+/* @nr pieces, of which @next is the next to be read. */
+struct expected {
+	struct target_piece pieces[TARGET_MAX_PIECES];
+	size_t nr, next, nr_bytes;
+	char bytes[MAX_EXPECTED];
 };
 
 bool target_fail(struct target *t, const char *fmt, ...)
@@ -95,18 +103,61 @@ bool target_read_now(struct target *t, uint64_t addr, void *buf, size_t len)
 	return is_range(addr, len) && spend(t, len) && read_raw(t, addr, buf, len) == len;
 }
 
-bool target_read_pieces(struct target *t, const struct target_piece *pieces, size_t nr)
+size_t target_read_pieces(struct target *t, const struct target_piece *pieces, size_t nr)
 {
 	size_t i;
 
 	for (i = 0; i < nr; i++)
 		if (!is_range(pieces[i].addr, pieces[i].len))
-			return false;
+			nr = i;
 	if (t->pid)
 		return proc_read_pieces(t, pieces, nr);
 	for (i = 0; i < nr; i++)
 		if (!target_read_now(t, pieces[i].addr, pieces[i].buf, pieces[i].len))
-			return false;
+			break;
+	return i;
+}
+
+bool target_expect(struct target *t, uint64_t addr, size_t len)
+{
+	struct expected *e = t->expected;
+
+	if (!t->pid)
+		return true;
+	if (!e)
+		e = t->expected = calloc(1, sizeof(*e));
+	if (!e || e->nr == TARGET_MAX_PIECES || len > sizeof(e->bytes) - e->nr_bytes)
+		return false;
+	e->pieces[e->nr++] = (struct target_piece){ addr, e->bytes + e->nr_bytes, len };
+	e->nr_bytes += len;
+	return true;
+}
+
+void target_fetch(struct target *t)
+{
+	if (t->expected)
+		t->expected->nr = target_read_pieces(t, t->expected->pieces, t->expected->nr);
+}
+
+void target_expect_none(struct target *t)
+{
+	if (t->expected)
+		t->expected->nr = t->expected->next = t->expected->nr_bytes = 0;
+}
+
+/* The next one, if it is that. */
+static bool take_expected(struct target *t, uint64_t addr, void *buf, size_t len)
+{
+	struct expected *e = t->expected;
+	const struct target_piece *piece;
+
+	if (!e || e->next == e->nr)
+		return false;
+	piece = &e->pieces[e->next];
+	if (piece->addr != addr || piece->len != len)
+		return false;
+	memcpy(buf, piece->buf, len);
+	e->next++;
 	return true;
 }
 
@@ -153,6 +204,8 @@ bool target_read(struct target *t, uint64_t addr, void *buf, size_t len)
 		return target_read_now(t, addr, buf, len);
 	if (!is_range(addr, len) || !spend(t, len))
 		return false;
+	if (take_expected(t, addr, buf, len))
+		return true;
 	while (len && len <= WINDOW_SIZE) {
 		const struct window *w = window_of(t, addr);
 		size_t at = addr - w->start;
@@ -202,6 +255,8 @@ void target_close(struct target *t)
 		close(t->fd);
 	free(t->windows);
 	t->windows = NULL;
+	free(t->expected);
+	t->expected = NULL;
 	t->keeps = false;
 	free(t->regions);
 	t->regions = NULL;
