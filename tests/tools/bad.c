@@ -292,7 +292,7 @@ static _Noreturn void use_all_cpus(void)
 }
 
 static struct kmem_cache *contended;
-static atomic_bool held, stopped, shrunk;
+static atomic_bool held, stopped, shrunk, busy;
 
 /* The thread stays here, wherever it was. */
 static void stop_here(int signal)
@@ -306,8 +306,13 @@ static void stop_here(int signal)
 
 static void *take_and_give(void *unused)
 {
-	for (;;)
+	unsigned int turn;
+
+	for (turn = 1;; turn++) {
 		kmem_cache_free(contended, kmem_cache_alloc(contended, GFP_KERNEL));
+		if (turn == 1000)
+			atomic_store(&busy, true);
+	}
 	return unused;
 }
 
@@ -322,7 +327,7 @@ static bool in_time(atomic_bool *flag, bool wanted)
 {
 	int ms;
 
-	for (ms = 0; ms < 200 && atomic_load(flag) != wanted; ms++)
+	for (ms = 0; ms < 1000 && atomic_load(flag) != wanted; ms++)
 		sleep_us(1000);
 	return atomic_load(flag) == wanted;
 }
@@ -360,6 +365,8 @@ static _Noreturn void deadlock(void)
 	if (!contended || signal(SIGUSR1, stop_here) == SIG_ERR ||
 	    pthread_create(&thread, NULL, take_and_give, NULL))
 		die("no thread");
+	if (!in_time(&busy, true))
+		die("the thread doesn't run");
 	for (tries = 0; tries < 2000; tries++) {
 		sleep_us(100 + (unsigned int)tries % 97);
 		if (!stop_with_lock(thread))
