@@ -109,7 +109,7 @@ def small_space():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
-def kernel_core(folder, program, prepare=small_space, state='crash'):
+def kernel_core(folder, program, prepare=small_space):
     """The core of a target that crashed, and what it had said of itself."""
     with open('/proc/sys/kernel/core_pattern', encoding='utf-8') as file:
         if file.read()[0] in '|/':
@@ -122,7 +122,7 @@ def kernel_core(folder, program, prepare=small_space, state='crash'):
         prepare()
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
-    run = subprocess.run([program, state], cwd=folder, env=ENV,
+    run = subprocess.run([program, 'crash'], cwd=folder, env=ENV,
                          capture_output=True, check=False, preexec_fn=before)
     assert run.returncode == -signal.SIGABRT, run
     cores = glob.glob(os.path.join(folder, '*core*'))

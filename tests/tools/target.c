@@ -9,14 +9,10 @@
  *		as JSON, then "ready PID"
  *	fork	the same; a child of it says "ready" and waits
  *	crash	the same, then SIGABRT
- *	many	a thousand caches, and aliases, with objects on several CPUs; its statistics
- *	many-crash	the same, then SIGABRT
  *	busy	threads that allocate, free, create and destroy all the time
- *	many-busy	the same, beside a thousand caches
  *	unused	without a call into the library
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +25,6 @@
 
 #define NR_THREADS	3
 #define NR_OBJS		400
-#define NR_MANY		1000
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 static const struct {
@@ -50,7 +45,6 @@ static const struct {
 };
 
 static struct kmem_cache *caches[ARRAY_SIZE(kinds)];
-static struct kmem_cache *many[NR_MANY];
 static struct mem_cgroup *group;
 static volatile sig_atomic_t ended;
 
@@ -134,70 +128,6 @@ static void be_quiet(void)
 	kmem_stats_json(stdout);
 }
 
-/* Sizes differ, so that caches have slabs of all orders, with many or few objects. */
-static void make_many(void)
-{
-	char name[32];
-	int i;
-
-	for (i = 0; i < NR_MANY; i++) {
-		/* Every seventh may be merged, with others of its size. */
-		slab_flags_t flags = i % 7 ? SLAB_NO_MERGE : 0;
-
-		snprintf(name, sizeof(name), "many-%d", i);
-		many[i] = kmem_cache_create(name, 8 + (unsigned int)(i % 40) * 56, NULL, flags);
-		if (!many[i])
-			die("no cache");
-	}
-}
-
-static void move(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	/* Where it mayn't run there it stays. */
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-static void *fill_many(void *arg)
-{
-	int self = *(const int *)arg, i, n;
-	void *objs[64];
-
-	move(self);
-	for (i = 0; i < NR_MANY; i++) {
-		int nr = 1 + (i * 7 + self * 13) % (int)ARRAY_SIZE(objs);
-
-		for (n = 0; n < nr; n++) {
-			objs[n] = kmem_cache_alloc(many[i], GFP_KERNEL);
-			if (!objs[n])
-				die("no object");
-		}
-		for (n = 0; n < nr; n += 2 + i % 3)
-			kmem_cache_free(many[i], objs[n]);
-	}
-	return NULL;
-}
-
-static void be_many(void)
-{
-	static int numbers[NR_THREADS];
-	pthread_t threads[NR_THREADS];
-	int i;
-
-	make_many();
-	for (i = 0; i < NR_THREADS; i++) {
-		numbers[i] = i;
-		if (pthread_create(&threads[i], NULL, fill_many, &numbers[i]))
-			die("no thread");
-	}
-	for (i = 0; i < NR_THREADS; i++)
-		pthread_join(threads[i], NULL);
-	kmem_stats_json(stdout);
-}
-
 static void *churn(void *unused)
 {
 	void *objs[200];
@@ -251,11 +181,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(state, "quiet") || !strcmp(state, "crash")) {
 		be_quiet();
-	} else if (!strcmp(state, "many") || !strcmp(state, "many-crash")) {
-		be_many();
-	} else if (!strcmp(state, "busy") || !strcmp(state, "many-busy")) {
-		if (!strcmp(state, "many-busy"))
-			make_many();
+	} else if (!strcmp(state, "busy")) {
 		make_caches();
 		/* Of a name that exists already it warns, which is a nuisance here. */
 		if (!freopen("/dev/null", "w", stderr))
@@ -265,7 +191,7 @@ int main(int argc, char **argv)
 		die("no such state");
 	}
 	say("ready");
-	if (strstr(state, "crash"))
+	if (!strcmp(state, "crash"))
 		abort();
 	wait_for_end();
 	_exit(0);
