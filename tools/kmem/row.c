@@ -415,23 +415,24 @@ static void read_constants(struct cache_row *row, const struct kmem_abi_cache *c
 	row->rcu_pending = field_get(buf, c->rcu_pending);
 }
 
-static bool make_room(struct cache_row *row, const struct snapshot *snap, struct target *t)
+/* Room for what is of CPUs in a detailed row. */
+static size_t cpus_room(const struct snapshot *snap)
 {
-	size_t nr_stats = snap->nr_cpus * snap->nr_stats;
+	size_t nr = snap->nr_cpus * snap->nr_stats;
 
-	if (!target_grow(t, snap->nr_nodes * sizeof(*row->nodes) +
-			    (nr_stats > MAX_CPU_STATS ? 0 : nr_stats * sizeof(uint64_t))))
-		return false;
+	return nr > MAX_CPU_STATS ? 0 : nr * sizeof(uint64_t);
+}
+
+static bool make_room(struct cache_row *row, const struct snapshot *snap)
+{
 	/* One more: an array of none would be no room. */
 	row->nodes = calloc(snap->nr_nodes + 1, sizeof(*row->nodes));
-	if (!row->nodes)
-		return target_fail(t, "out of memory");
-	if (nr_stats > MAX_CPU_STATS)
-		return true;
+	if (snap->nr_cpus * snap->nr_stats > MAX_CPU_STATS)
+		return row->nodes;
 	row->cpu_lists = calloc(snap->nr_cpus + 1, sizeof(*row->cpu_lists));
 	row->cpu_stats = calloc((snap->nr_cpus + 1) * snap->nr_stats + 1,
 				sizeof(*row->cpu_stats));
-	return (row->cpu_lists && row->cpu_stats) || target_fail(t, "out of memory");
+	return row->nodes && row->cpu_lists && row->cpu_stats;
 }
 
 bool row_read(struct cache_row *row, const struct snapshot *snap, struct target *t,
@@ -440,11 +441,14 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	struct sums sums = { .snap = snap, .target = t, .row = row };
 	const struct kmem_abi_cache *c = &t->root.cache;
 
+	if (snap->detailed &&
+	    !target_grow(t, snap->nr_nodes * sizeof(*row->nodes) + cpus_room(snap)))
+		return false;
 	read_constants(row, c, buf);
 	row->ctor = field_get(buf, t->root.cache_ctor);
 	row->usersize = field_get(buf, t->root.cache_usersize);
-	if (snap->detailed && !make_room(row, snap, t))
-		return false;
+	if (snap->detailed && !make_room(row, snap))
+		return target_fail(t, "out of memory");
 	if (!target_read_text(t, field_get(buf, c->name), row->name, sizeof(row->name)) ||
 	    !read_aliases(row, t, field_get(buf, c->aliases)) ||
 	    !sum_nodes(&sums, buf) || !sum_cpus(&sums, buf))
