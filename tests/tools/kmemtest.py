@@ -60,8 +60,9 @@ def kmem(*args, **kwargs):
 class Target:
     """A running target; .json is what it says of itself, .pid whom to ask."""
 
-    def __init__(self, state, program=TARGET, prepare=None):
-        self.process = subprocess.Popen([program, state], env=ENV,
+    def __init__(self, state, program=TARGET, prepare=None, env=None):
+        self.process = subprocess.Popen([program, *state.split()],
+                                        env=dict(ENV, **(env or {})),
                                         preexec_fn=prepare,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -82,8 +83,8 @@ class Target:
 
 
 @contextlib.contextmanager
-def running(state, program=TARGET, prepare=None):
-    target = Target(state, program, prepare)
+def running(state, program=TARGET, prepare=None, env=None):
+    target = Target(state, program, prepare, env)
     try:
         yield target
     finally:
