@@ -67,8 +67,9 @@ def main():
     work(ops)
     gc.collect()
     took = time.monotonic_ns() - start
+    print(took, status_bytes('VmHWM:'), end=' ', flush=True)
     time.sleep(idle)
-    print(took, status_bytes('VmHWM:'), status_bytes('VmRSS:'))
+    print(status_bytes('VmRSS:'))
 
 
 if __name__ == '__main__':
