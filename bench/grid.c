@@ -195,6 +195,12 @@ bool grid_run(struct grid *grid, const struct options *options)
 	return ok;
 }
 
+/* Not so if libkmem or what its cases need doesn't take part. */
+static bool is_there(const struct grid *grid)
+{
+	return grid->nr_rows && grid->nr_cases;
+}
+
 static bool measure_part(struct grid *grid, const struct options *options)
 {
 	if (!grid_run(grid, options))
@@ -215,7 +221,7 @@ static void json_parts(FILE *f, const struct grid_parts *parts, const struct opt
 	fprintf(f, " \"quick\": %s, \"full\": %s, \"parts\": [\n",
 		options->quick ? "true" : "false", options->full ? "true" : "false");
 	for (i = 0; i < parts->nr; i++) {
-		if (!parts->grids[i].nr_rows)
+		if (!is_there(&parts->grids[i]))
 			continue;
 		fputs(separator, f);
 		grid_json(f, &parts->grids[i]);
@@ -224,7 +230,6 @@ static void json_parts(FILE *f, const struct grid_parts *parts, const struct opt
 	fputs("\n ]}\n", f);
 }
 
-/* A part without a row, since libkmem doesn't take part, is left out. */
 bool grids_measure(const struct grid_parts *parts, const struct options *options,
 		   const struct environment *env, FILE *json)
 {
@@ -232,7 +237,7 @@ bool grids_measure(const struct grid_parts *parts, const struct options *options
 	bool ok = true;
 
 	for (i = 0; i < parts->nr && ok; i++)
-		if (parts->grids[i].nr_rows)
+		if (is_there(&parts->grids[i]))
 			ok = measure_part(&parts->grids[i], options);
 	if (ok && json)
 		json_parts(json, parts, options, env);

@@ -37,7 +37,7 @@ struct program_steps {
  * @settings: of the environment, NAME=VALUE up to a NULL; or NULL
  * @threads:  for a program of ours (workload.h)
  * @ops:      how much it does, in units of its own
- * @idles:    it can be told to idle after its work
+ * @burst_ops: the same if it is to idle afterwards; 0: that is not for it
  * @path:     of @file, as found
  * @script:   what an interpreter or compiler is given, of ours, as found
  */
@@ -51,7 +51,7 @@ struct program {
 	unsigned int threads;
 	unsigned int ops;
 	unsigned int quick_ops;
-	bool idles;
+	unsigned int burst_ops;
 	char path[PATH_MAX];
 	char script[PATH_MAX];
 };

@@ -17,6 +17,8 @@
 #include "malloc.h"
 
 #define IDLE_S		10u
+#define ROUNDS		7u
+#define ROUNDS_QUICK	2u
 #define BURST_ROUNDS	2u
 /* Of a program's quick_ops. */
 #define VERIFY_PART	1000u
@@ -133,6 +135,7 @@ static bool burst_start(struct run *run, const struct program *program,
 	bool ok;
 
 	run_init(run, program, row, options);
+	run->ops = program->burst_ops;
 	run->idle_s = IDLE_S;
 	ok = program->steps->start(run) && program->steps->work(run);
 	run->idle_ns = wall_ns();
@@ -211,6 +214,8 @@ static void part_init(struct grid *grid, enum part part, const struct options *o
 	int kmem;
 
 	grid_init(grid, &tables[part], options, GRID_MALLOC);
+	if (!options->rounds)
+		grid->nr_rounds = options->quick ? ROUNDS_QUICK : ROUNDS;
 	kmem = grid_row(grid, "kmem");
 	if (kmem >= 0)
 		grid->over[kmem] = grid_row(grid, "glibc");
@@ -226,9 +231,10 @@ static void cases_init(void)
 	for (i = 0; i < nr_programs; i++) {
 		grid_case(&grids[PART_TIME], programs[i]->name, 0, programs[i]->ops);
 		grid_case(&grids[PART_PEAK], programs[i]->name, 0, programs[i]->ops);
-		if (!programs[i]->idles)
+		if (!programs[i]->burst_ops)
 			continue;
-		grid_case(&grids[PART_BURST], programs[i]->name, 0, programs[i]->ops);
+		grid_case(&grids[PART_BURST], programs[i]->name, 0,
+			  programs[i]->burst_ops);
 		idlers[nr_idlers++] = programs[i];
 	}
 	grid_case(&grids[PART_TIME], MALLOC_MEAN, 0, nr_programs);
@@ -255,7 +261,7 @@ bool malloc_measure(const struct options *options, const struct environment *env
 	}
 	for (i = 0; i < NR_PARTS; i++)
 		part_init(&grids[i], i, options, env);
-	if (!options->rounds || options->rounds > BURST_ROUNDS)
+	if (grids[PART_BURST].nr_rounds > BURST_ROUNDS)
 		grids[PART_BURST].nr_rounds = options->quick ? 1 : BURST_ROUNDS;
 	cases_init();
 	ok = verify_all(options) && grids_measure(&parts, options, env, json);
