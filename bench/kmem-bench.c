@@ -106,8 +106,8 @@ static void print_help(void)
 	     "                   --quick 100000)");
 	work_params_help();
 	puts("\noptions of malloc:\n"
-	     "  --programs LIST  of redis,sqlite-memory,sqlite-file,python,python-malloc,gcc,server,\n"
-	     "                   handover,mixed,mixed-shared (default all that are there)");
+	     "  --programs LIST  of redis,sqlite-memory,sqlite-file,python,python-malloc,gcc,\n"
+	     "                   server,handover,mixed,mixed-shared (default all that are there)");
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,

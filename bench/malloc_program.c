@@ -363,7 +363,7 @@ static const char *const python_malloc_settings[] = {
 
 static struct program programs[] = {
 	{ .name = "redis", .file = "redis-server", .package = "redis-server",
-	  .steps = &redis_steps, .ops = 80000, .quick_ops = 20000, .burst_ops = 100000 },
+	  .steps = &redis_steps, .ops = 50000, .quick_ops = 15000, .burst_ops = 100000 },
 	{ .name = "sqlite-memory", .file = "sqlite3", .package = "sqlite3",
 	  .steps = &sqlite_memory_steps, .ops = 200000, .quick_ops = 50000 },
 	{ .name = "sqlite-file", .file = "sqlite3", .package = "sqlite3",
@@ -375,7 +375,7 @@ static struct program programs[] = {
 	  .script_name = "churn.py", .steps = &own_steps, .settings = python_malloc_settings,
 	  .threads = 1, .ops = 120000, .quick_ops = 30000, .burst_ops = 240000 },
 	{ .name = "gcc", .file = "cc1", .package = "gcc", .script_name = "unit.c",
-	  .steps = &gcc_steps, .ops = 8, .quick_ops = 2 },
+	  .steps = &gcc_steps, .ops = 6, .quick_ops = 2 },
 	{ .name = "server", .file = "workload-server", .steps = &own_steps, .threads = 2,
 	  .ops = 3000000, .quick_ops = 500000, .burst_ops = 500000 },
 	/* What it has at a time is small, however long it runs: it makes no burst. */

@@ -23,7 +23,7 @@
 #define VALUE_BYTES	"100"
 /* A burst is one of values. */
 #define BURST_TEST	"set"
-#define BURST_BYTES	"1000"
+#define BURST_BYTES	"2000"
 #define START_S		10
 #define SERVER_CPU	0
 #define CLIENT_CPU	1
@@ -108,7 +108,8 @@ static bool sum_lines(struct run *run, const struct run *client)
 		nr++;
 		run->figures.ms += ms;
 	} while (line[0]);
-	return nr == (run->idle_s ? 1 : NR_TESTS) || run_fail(run, "redis-benchmark does not report all commands");
+	return nr == (run->idle_s ? 1 : NR_TESTS) ||
+	       run_fail(run, "redis-benchmark does not report all commands");
 }
 
 static bool redis_load(struct run *run)
