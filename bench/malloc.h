@@ -23,7 +23,7 @@
 
 struct run;
 
-/* The steps; false after a message. @end also runs after another step has failed. */
+/* The steps; false after a message, and then run_abort() follows. */
 struct program_steps {
 	bool (*start)(struct run *run);
 	bool (*work)(struct run *run);
@@ -32,14 +32,14 @@ struct program_steps {
 
 /**
  * struct program - what is run
- * @file:     its executable
- * @package:  Debian's; NULL: it is ours
- * @settings: of the environment, NAME=VALUE up to a NULL; or NULL
- * @threads:  for a program of ours (workload.h)
- * @ops:      how much it does, in units of its own
- * @burst_ops: the same if it is to idle afterwards; 0: that is not for it
- * @path:     of @file, as found
- * @script:   what an interpreter or compiler is given, of ours, as found
+ * @file:      its executable
+ * @package:   Debian's; NULL: it is ours
+ * @settings:  of the environment, NAME=VALUE up to a NULL; or NULL
+ * @threads:   for a program of ours (workload.h)
+ * @ops:       how much it does, in units of its own; also with --quick, and
+ * @burst_ops: if it is to idle afterwards; 0: that is not for it
+ * @path:      of @file, as found
+ * @script:    what an interpreter or compiler is given, of ours, as found
  */
 struct program {
 	const char *name;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -97,6 +98,8 @@ static _Noreturn void become(const struct run *run, const struct command *comman
 	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
+	/* A server would stay for ever. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (run->probe)
 		setenv("KMEM_BENCH_PROBE", run->probe, 1);
 	setenv("LD_PRELOAD", run->row->preload, 1);

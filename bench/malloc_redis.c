@@ -6,7 +6,6 @@
  * a time, so that the server is what they wait for. Its time is that of all commands,
  * each kind by the throughput that redis-benchmark reports.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

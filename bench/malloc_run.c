@@ -8,10 +8,6 @@
  * work, and its times count for nothing.
  */
 #include <math.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "grid.h"
 #include "malloc.h"
@@ -41,7 +37,6 @@ static const struct grid_value burst_values[NR_MALLOC_BURST_VALUES] = {
 	[MALLOC_BURST_KIB] = { "peak_kib", "peak KiB", 0 },
 };
 
-/* Peers and rows are found by a scenario; workers run it. */
 static const struct grid_variant variants[] = {
 	{ "kmem", API_MALLOC, NULL, NULL },
 	{ NULL, 0, NULL, NULL },
@@ -49,6 +44,7 @@ static const struct grid_variant variants[] = {
 
 static grid_run_fn run_time, run_peak, run_burst;
 
+/* scenario_pair: rows of peers are made for a scenario of workers, whichever. */
 static const struct grid_table tables[NR_PARTS] = {
 	[PART_TIME] = {
 		.name = "malloc", .title = "whole programs, each with an allocator preloaded",

@@ -6,7 +6,6 @@
  * whatever is preloaded. So the process itself is asked where its malloc() is, by a
  * library (workloads/probe.c) that is preloaded once, before anything is measured.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
