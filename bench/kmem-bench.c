@@ -83,7 +83,7 @@ static void print_help(void)
 	     "options:\n"
 	     "  --quick          fewer and shorter rounds, a smaller peak\n"
 	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3, but rcu and\n"
-	     "                   memcg always 7)\n"
+	     "                   memcg always 7, malloc with --quick 1)\n"
 	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
 	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
 	     "  --touch, --no-touch\n"

@@ -14,7 +14,7 @@
 
 #define IDLE_S		10u
 #define ROUNDS		7u
-#define ROUNDS_QUICK	2u
+#define ROUNDS_QUICK	1u
 #define BURST_ROUNDS	2u
 /* Of a program's quick_ops. */
 #define VERIFY_PART	1000u
