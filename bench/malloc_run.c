@@ -62,8 +62,10 @@ static const struct grid_table tables[NR_PARTS] = {
 	[PART_BURST] = {
 		.name = "malloc-burst",
 		.title = "what stays resident when all is freed and the program idles for 10 s",
-		.legend = "of peak: KiB at the end of the idling over those at most; "
-			  "redis: after FLUSHALL",
+		.legend = "of peak: KiB at the end of the idling over those at most, a program's "
+			  "code and data included, so bursts are sized to be several times that; "
+			  "redis: after FLUSHALL; sqlite and gcc end with their work, handover "
+			  "never has much, python by itself bypasses malloc",
 		.scenario = &scenario_pair, .variants = variants, .run = run_burst,
 		.values = burst_values, .nr_values = NR_MALLOC_BURST_VALUES, .memory = true,
 	},
