@@ -15,6 +15,7 @@ enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE };
 
 /* main.c: with argv[0] the sub-command's name; return an exit code. */
 int cmd_info(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
 int cmd_validate(int argc, char **argv);

@@ -17,6 +17,7 @@ struct command {
 
 static const struct command commands[] = {
 	{ "info", cmd_info, "caches of a process or core file, in figures" },
+	{ "run", cmd_run, "run a program with libkmem-malloc as its malloc" },
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },
 	{ "validate", cmd_validate, "make a process check its debugged caches" },
