@@ -123,4 +123,23 @@ enum observe_value {
 	NR_OBSERVE_VALUES
 };
 
+/* The case of malloc and malloc-peak that sums the others up. */
+#define MALLOC_MEAN	"geometric mean"
+
+enum malloc_value {
+	MALLOC_MS,
+	MALLOC_CPU_MS,		/* of all threads, start and end included */
+	MALLOC_FAULTS,		/* page faults */
+	MALLOC_KIB,		/* resident at most */
+	NR_MALLOC_VALUES
+};
+
+/* Of malloc-burst. */
+enum malloc_burst_value {
+	MALLOC_SHARE,		/* of the two below */
+	MALLOC_AFTER_KIB,
+	MALLOC_BURST_KIB,	/* resident at most */
+	NR_MALLOC_BURST_VALUES
+};
+
 #endif /* BENCH_WORK_H */
