@@ -60,6 +60,9 @@ bool args_parse(struct simple_args *args, int argc, char **argv)
 	}
 	if (!args->choice.core)
 		optind++;
+	args->rest = &argv[optind];
+	if (args->takes_many)
+		return true;
 	if (optind < argc && args->takes_more)
 		args->more = argv[optind++];
 	if (optind < argc)

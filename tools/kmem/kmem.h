@@ -18,6 +18,7 @@ int cmd_info(int argc, char **argv);
 int cmd_memcg(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_rcu(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
@@ -34,15 +35,16 @@ bool parse_pid(const char *text, pid_t *pid);
 /**
  * struct simple_args - "kmem COMMAND [OPTION...] PID [MORE]", or --core instead of PID
  * @options:    short ones of c: B j h that it has; so are their long ones
- * @takes_more: an argument may follow
+ * @takes_more: an argument may follow; @takes_many: any number, @rest up to a NULL
  * @exact:	--bytes
  * @cpus:	--cpus
  */
 struct simple_args {
 	const char *command, *options;
-	bool takes_more;
+	bool takes_more, takes_many;
 	struct target_choice choice;
 	const char *more;
+	char **rest;
 	bool exact, cpus, json, help;
 };
 
@@ -94,6 +96,8 @@ void print_slabinfo(FILE *f, const struct snapshot *snap);
 void print_totals(FILE *f, const struct snapshot *snap, const struct list_style *style);
 void print_options(FILE *f, const struct target *t);
 void print_json(FILE *f, const struct snapshot *snap, const struct target *t);
+/* json.c: a cache; the brace that closes it is left to the caller. */
+void json_row(FILE *f, const struct cache_row *row, const struct snapshot *snap);
 
 /* Bytes of all slabs, of the objects in use, and what is between them. */
 double row_space(const struct cache_row *row);

@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "memcg", cmd_memcg, "groups of a process or core file, and what they use" },
 	{ "metrics", cmd_metrics, "everything in the text format of Prometheus" },
 	{ "rcu", cmd_rcu, "what waits for a grace period, and what did" },
+	{ "report", cmd_report, "everything about single caches, in sections" },
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },
 	{ "validate", cmd_validate, "make a process check its debugged caches" },
