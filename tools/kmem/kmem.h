@@ -19,6 +19,7 @@ int cmd_memcg(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_rcu(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
 int cmd_validate(int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct command commands[] = {
 	{ "metrics", cmd_metrics, "everything in the text format of Prometheus" },
 	{ "rcu", cmd_rcu, "what waits for a grace period, and what did" },
 	{ "report", cmd_report, "everything about single caches, in sections" },
+	{ "run", cmd_run, "run a program with libkmem-malloc as its malloc" },
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },
 	{ "validate", cmd_validate, "make a process check its debugged caches" },

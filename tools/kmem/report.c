@@ -282,7 +282,7 @@ static void put_json(const struct report *r, const char *comma)
 	fputs(comma, r->f);
 	json_row(r->f, r->row, r->snap);
 	json_number(r->f, "in_arrays", r->row->in_arrays);
-	json_number(r->f, "lanes", r->row->has_lanes ? r->target->root.nr_lanes : 0);
+	json_number(r->f, "lanes", r->row->lane_slot ? r->target->root.nr_lanes : 0);
 	put_json_nodes(r);
 	put_json_cpus(r);
 	putc('}', r->f);

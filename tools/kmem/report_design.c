@@ -20,7 +20,7 @@ void report_arrays(const struct report *r)
 		return;
 	}
 	put_line(r, "Capacity of each", row->sheaf_capacity);
-	put_line(r, "Lanes of each CPU", row->has_lanes ? r->target->root.nr_lanes : 0);
+	put_line(r, "Lanes of each CPU", row->lane_slot ? r->target->root.nr_lanes : 0);
 	put_line(r, "In arrays and lanes now", row->in_arrays);
 	put_line(r, "Refilled by slow allocations", report_counter(r, "sheaf_refill"));
 	put_line(r, "Spilled or drained", report_counter(r, "sheaf_flush"));

@@ -408,7 +408,6 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 		return false;
 	row->cached += sums.held;
 	row->in_arrays = sums.held;
-	row->has_lanes = sums.lane_slot;
 	return true;
 }
 

@@ -36,7 +36,6 @@ struct cache_row {
 	uint64_t sheaf_capacity, min_partial, cpu_partial, flags, slab_bytes;
 	uint64_t slabs, total_objects, objects, partial, objects_partial;
 	uint64_t cpu_slabs, cached, in_arrays, rcu_pending;
-	bool has_lanes;
 	uint64_t stats[SNAPSHOT_MAX_STATS];
 	uint64_t ctor, usersize, lane_slot, charge, kind;
 	struct node_row *nodes;
