@@ -100,3 +100,20 @@ const struct cache_row *find_cache(const struct snapshot *snap, const struct tar
 	complain_unknown(snap, t, name);
 	return NULL;
 }
+
+bool compile_pattern(regex_t *regex, const char *text)
+{
+	int error = regcomp(regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	char why[TEXT];
+
+	if (!error)
+		return true;
+	regerror(error, regex, why, sizeof(why));
+	complain("pattern \"%s\": %s", text, why);
+	return false;
+}
+
+bool matches_name(const regex_t *regex, const struct cache_row *row)
+{
+	return !regex || !regexec(regex, row->name, 0, NULL, 0);
+}

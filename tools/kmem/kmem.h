@@ -8,6 +8,7 @@
 #ifndef KMEM_KMEM_H
 #define KMEM_KMEM_H
 
+#include <regex.h>
 #include <stdio.h>
 #include "snapshot.h"
 
@@ -21,6 +22,7 @@ int cmd_rcu(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_version(int argc, char **argv);
@@ -58,6 +60,11 @@ bool args_parse(struct simple_args *args, int argc, char **argv);
  */
 const struct cache_row *find_cache(const struct snapshot *snap, const struct target *t,
 				   const char *name);
+
+/* A pattern of names, extended, any case. False: it's none, which has been said. */
+bool compile_pattern(regex_t *regex, const char *text);
+/* Whether it, or NULL, matches the name of a cache. */
+bool matches_name(const regex_t *regex, const struct cache_row *row);
 
 /* rcu.c: the name and value of figure @i of struct kmem_rcu_stats; NULL: no more. */
 const char *rcu_figure(const struct rcu_row *row, size_t i, uint64_t *value);
