@@ -24,6 +24,7 @@ int cmd_run(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

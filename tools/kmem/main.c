@@ -25,6 +25,7 @@ static const struct command commands[] = {
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
 	{ "stat", cmd_stat, "a line per second on a process, as vmstat does it" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },
+	{ "top", cmd_top, "a process on the whole screen, as top does it" },
 	{ "validate", cmd_validate, "make a process check its debugged caches" },
 	{ "version", cmd_version, "version of this command, or of a process's libkmem" },
 };

@@ -32,7 +32,7 @@ static void catch(int number)
 /* Held back but while waiting; what is ignored already stays so. */
 static void hold_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction action = { .sa_handler = catch }, old;
 	sigset_t held;
 	size_t i;
@@ -46,6 +46,7 @@ static void hold_signals(void)
 		sigaddset(&held, numbers[i]);
 	}
 	sigaction(SIGWINCH, &action, NULL);
+	sigaddset(&held, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &held, &mask_outside);
 }
 
