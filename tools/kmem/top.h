@@ -17,7 +17,7 @@ enum top_view { TOP_CACHES, TOP_GROUPS, TOP_RCU, TOP_HELP };
  * @sort:    index of a column; TOP_BY_NAME
  * @zero:    caches without slabs too
  * @asking:  a filter is being typed, into @input
- * @message: for the next screen, or NULL
+ * @message: shown until a key is pressed, or NULL
  * @skip:    rows above the screen
  */
 struct top {

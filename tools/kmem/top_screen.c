@@ -70,7 +70,6 @@ static void draw(struct screen *s)
 		move(LINES - 1, 0);
 	curs_set(s->top->asking);
 	refresh();
-	s->top->message = NULL;
 	if (s->top->skip && s->top->skip + room > s->nr_rows) {
 		s->top->skip = s->nr_rows > room ? s->nr_rows - room : 0;
 		draw(s);
@@ -229,6 +228,7 @@ static bool read_keys(struct screen *s, int *silence)
 	if (key == ERR)
 		return ++*silence < MAX_SILENCE;
 	*silence = 0;
+	s->top->message = NULL;
 	for (; key != ERR && !s->done; key = getch()) {
 		if (key == KEY_RESIZE)
 			continue;
