@@ -62,6 +62,8 @@ bool args_parse(struct simple_args *args, int argc, char **argv);
 const struct cache_row *find_cache(const struct snapshot *snap, const struct target *t,
 				   const char *name);
 
+/* Indices of the rows by name, of one name older ones first; NULL: out of memory. */
+size_t *order_by_name(const struct snapshot *snap);
 /* A pattern of names, extended, any case. False: it's none, which has been said. */
 bool compile_pattern(regex_t *regex, const char *text);
 /* Whether it, or NULL, matches the name of a cache. */

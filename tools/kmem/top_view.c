@@ -460,13 +460,17 @@ static void put_help(struct page *p)
 static void put_first_line(struct page *p)
 {
 	const struct top *top = p->top;
+	const struct kmem_abi_root *root = &top->watch.target.root;
+	/* Not the reason for it. */
+	const char *mode = !root->started ? "unused" :
+			   strncmp(root->mode, "lock", 4) ? root->mode : "lock";
 	char line[4 * CELL], clock[CELL];
 	time_t now = time(NULL);
 	struct tm tm;
 
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	snprintf(line, sizeof(line), "kmem top - %.40s, %.4s; %s, every %.4g s, by %s%s%s",
-		 top->watch.target.name, top->watch.target.root.mode, clock,
+	snprintf(line, sizeof(line), "kmem top - %.40s, %.6s; %s, every %.4g s, by %s%s%s",
+		 top->watch.target.name, mode, clock,
 		 (double)top->interval / SECOND_NS,
 		 top->sort == TOP_BY_NAME ? "NAME" : columns[top->sort].title,
 		 top->inverted ? " inverted" : "", top->paused ? "  PAUSED" : "");

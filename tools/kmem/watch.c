@@ -87,28 +87,6 @@ static bool has_ended(const struct watch *w)
 	return poll(&poller, 1, 0) == 1;
 }
 
-static int compare_rows(const void *a, const void *b, void *arg)
-{
-	const struct cache_row *rows = arg;
-	size_t left = *(const size_t *)a, right = *(const size_t *)b;
-	int result = strcmp(rows[left].name, rows[right].name);
-
-	return result ? result : (left > right) - (left < right);
-}
-
-static bool put_in_order(struct sample *s)
-{
-	size_t i;
-
-	s->order = calloc(s->snap.nr_rows + 1, sizeof(*s->order));
-	if (!s->order)
-		return false;
-	for (i = 0; i < s->snap.nr_rows; i++)
-		s->order[i] = i;
-	qsort_r(s->order, s->snap.nr_rows, sizeof(*s->order), compare_rows, s->snap.rows);
-	return true;
-}
-
 static bool try_sample(struct watch *w, struct sample *s)
 {
 	struct target *t = &w->target;
@@ -118,7 +96,7 @@ static bool try_sample(struct watch *w, struct sample *s)
 	s->ns = watch_now();
 	return snapshot_take(&s->snap, t) && groups_take(&s->groups, t, &s->snap) &&
 	       rcu_take(&s->rcu, t, &s->snap) &&
-	       (put_in_order(s) || target_fail(t, "out of memory"));
+	       ((s->order = order_by_name(&s->snap)) || target_fail(t, "out of memory"));
 }
 
 /* It may use the library by now, or be another program. */
