@@ -9,6 +9,8 @@
  *		statistics as JSON, then "ready PID"
  *	pending	the same, and objects that wait for a grace period that doesn't end
  *	fork	as quiet; a child of it says "ready" and waits
+ *	deadlock as quiet; then a fork keeps the library's locks for ever, and a thread
+ *		waits for them
  *	crash	as pending, then SIGABRT
  *	busy	threads that allocate, free, create and destroy all the time
  *	unused	without a call into the library
@@ -241,6 +243,63 @@ static void churn_groups(void)
 	kfree(obj);
 }
 
+static _Atomic(bool) sticky, stuck;
+
+static void stop_fork(void)
+{
+	if (!sticky)
+		return;
+	stuck = true;
+	for (;;)
+		pause();
+}
+
+/* Registered before the library's, it runs after that has taken its locks. */
+static void register_stop(void)
+{
+	pthread_atfork(stop_fork, NULL, NULL);
+}
+__attribute__((section(".preinit_array"), used))
+static void (*const first)(void) = register_stop;
+
+static void *forker(void *unused)
+{
+	if (fork() >= 0)
+		die("fork returned");
+	return unused;
+}
+
+static _Atomic(bool) asked;
+
+/* More than the arrays hold: it has to take a lock. */
+static void *asker(void *unused)
+{
+	int i;
+
+	asked = true;
+	for (i = 0; i < 100000; i++)
+		if (!kmem_cache_alloc(caches[ARRAY_SIZE(caches) - 1], GFP_KERNEL))
+			break;
+	die("it was not locked");
+	return unused;
+}
+
+static void run_deadlock(void)
+{
+	pthread_t threads[2];
+
+	be_quiet(false);
+	sticky = true;
+	if (pthread_create(&threads[0], NULL, forker, NULL))
+		die("no thread");
+	while (!stuck)
+		usleep(1000);
+	if (pthread_create(&threads[1], NULL, asker, NULL))
+		die("no thread");
+	while (!asked)
+		usleep(1000);
+}
+
 static void *churn(void *unused)
 {
 	void *objs[200];
@@ -297,6 +356,8 @@ int main(int argc, char **argv)
 		be_quiet(false);
 	} else if (!strcmp(state, "pending") || !strcmp(state, "crash")) {
 		be_quiet(true);
+	} else if (!strcmp(state, "deadlock")) {
+		run_deadlock();
 	} else if (!strcmp(state, "busy")) {
 		make_caches();
 		/* Of a name that exists already it warns, which is a nuisance here. */

@@ -307,13 +307,15 @@ static size_t row_of_tag(struct reader *r, uint64_t tag)
 	return r->known[slot].index;
 }
 
-static void add_entry(struct reader *r, const char *entry)
+/* An entry of a CPU's stock. */
+static void add_entry(struct reader *r, const struct cache_row *unused, const char *entry)
 {
 	const struct kmem_abi_stock *s = &r->target->root.stock_entry;
 	uint64_t objcg = field_get(entry, s->objcg);
 	struct own *own;
 	size_t row, i;
 
+	(void)unused;
 	if (!objcg)
 		return;
 	row = row_of_objcg(r, objcg);
@@ -324,20 +326,6 @@ static void add_entry(struct reader *r, const char *entry)
 	own->objects += field_signed(entry, s->nr);
 	for (i = 0; i < GROUP_KINDS; i++)
 		own->stat[i] += (int64_t)field_element(entry, s->stat, i);
-}
-
-static bool add_stock(struct reader *r, uint64_t addr)
-{
-	const struct kmem_abi_root *root = &r->target->root;
-	size_t size = (size_t)root->nr_stock_entries * root->stock_entry_size;
-	char *buf = malloc(size + 1);
-	uint32_t i;
-	bool ok = buf && target_read(r->target, addr + root->stock_entries, buf, size);
-
-	for (i = 0; ok && i < root->nr_stock_entries; i++)
-		add_entry(r, buf + (size_t)i * root->stock_entry_size);
-	free(buf);
-	return ok;
 }
 
 static void add_lane(struct reader *r, const struct cache_row *cache, const char *lane)
@@ -360,16 +348,23 @@ static void add_lane(struct reader *r, const struct cache_row *cache, const char
 	own->stat[cache->kind % GROUP_KINDS] -= (int64_t)(nr * cache->charge);
 }
 
-static bool add_lanes(struct reader *r, const struct cache_row *cache, uint64_t area)
+/* Elements that stand one after the other in a CPU's area. */
+struct elements {
+	uint64_t addr;
+	uint32_t nr, size;
+	const struct cache_row *cache;
+	void (*add)(struct reader *r, const struct cache_row *cache, const char *element);
+};
+
+static bool add_elements(struct reader *r, const struct elements *e)
 {
-	const struct kmem_abi_root *root = &r->target->root;
-	size_t size = (size_t)root->nr_lanes * root->lane_size;
+	size_t size = (size_t)e->nr * e->size;
 	char *buf = malloc(size + 1);
 	uint32_t i;
-	bool ok = buf && target_read(r->target, area + cache->lane_slot, buf, size);
+	bool ok = buf && target_read(r->target, e->addr, buf, size);
 
-	for (i = 0; ok && i < root->nr_lanes; i++)
-		add_lane(r, cache, buf + (size_t)i * root->lane_size);
+	for (i = 0; ok && i < e->nr; i++)
+		e->add(r, e->cache, buf + (size_t)i * e->size);
 	free(buf);
 	return ok;
 }
@@ -379,14 +374,23 @@ static bool add_cpu(struct reader *r, uint32_t stock, uint32_t cpu)
 {
 	const struct kmem_abi_root *root = &r->target->root;
 	uint64_t area = root->pcpu_base + ((uint64_t)cpu << root->pcpu_shift);
+	struct elements stocks = {
+		.addr = area + stock + root->stock_entries, .nr = root->nr_stock_entries,
+		.size = root->stock_entry_size, .add = add_entry,
+	};
+	struct elements lanes = {
+		.nr = root->nr_lanes, .size = root->lane_size, .add = add_lane,
+	};
 	size_t i;
 
-	if (stock && !add_stock(r, area + stock))
+	if (stock && !add_elements(r, &stocks))
 		return false;
-	for (i = 0; i < r->snap->nr_rows; i++)
-		if (r->snap->rows[i].lane_slot &&
-		    !add_lanes(r, &r->snap->rows[i], area))
+	for (i = 0; i < r->snap->nr_rows; i++) {
+		lanes.cache = &r->snap->rows[i];
+		lanes.addr = area + lanes.cache->lane_slot;
+		if (lanes.cache->lane_slot && !add_elements(r, &lanes))
 			return false;
+	}
 	return true;
 }
 

@@ -139,13 +139,13 @@ static int compare(const void *a, const void *b, void *arg)
 	const struct cache_row *left = a, *right = b;
 	const struct sorting *s = arg;
 	const struct sort_key *key = s->request->sort;
-	double more, less;
+	double of_left, of_right;
 	int result;
 
 	if (key->get) {
-		less = key->get(left, s->snap);
-		more = key->get(right, s->snap);
-		result = (less < more) - (less > more);
+		of_left = key->get(left, s->snap);
+		of_right = key->get(right, s->snap);
+		result = (of_left < of_right) - (of_left > of_right);
 	} else {
 		result = strcmp(left->name, right->name);
 	}

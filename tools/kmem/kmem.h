@@ -36,24 +36,35 @@ int usage_error(const char *command, const char *fmt, ...)
 /* A process's number; false: it is none. */
 bool parse_pid(const char *text, pid_t *pid);
 
-/**
- * struct simple_args - "kmem COMMAND [OPTION...] PID [MORE]", or --core instead of PID
- * @options:    short ones of c: B j h that it has; so are their long ones
- * @takes_more: an argument may follow; @takes_many: any number, @rest up to a NULL
- * @exact:	--bytes
- * @cpus:	--cpus
- */
-struct simple_args {
-	const char *command, *options;
-	bool takes_more, takes_many;
-	struct target_choice choice;
-	const char *more;
+/* look.c */
+
+/* What was read of a target, and its command line; @exact: --bytes. */
+struct look {
+	struct target target;
+	struct snapshot snap;
+	struct groups groups;
+	struct rcu_row rcu;
+};
+struct look_args {
+	const char *command, *more;
 	char **rest;
+	struct target_choice choice;
 	bool exact, cpus, json, help;
 };
 
-/* args.c: false: it is wrong, and that has been said. */
-bool args_parse(struct simple_args *args, int argc, char **argv);
+/**
+ * struct look_command - "kmem COMMAND [OPTION...] PID [MORE]", or --core instead of PID
+ * @options:    short ones of c: B C j h that it has; so are their long ones
+ * @takes_more: an argument may follow; @takes_many: any number, in @rest up to a NULL
+ * @detailed:   by node and CPU; and @groups, @rcu: read these as well
+ * @show:       prints it; returns an exit code
+ */
+struct look_command {
+	const char *help, *options;
+	bool takes_more, takes_many, detailed, groups, rcu;
+	int (*show)(const struct look *look, const struct look_args *args);
+};
+int look_run(const struct look_command *c, int argc, char **argv);
 
 /*
  * find.c: the cache that has this name, or this alias. NULL: there is none, which has

@@ -151,23 +151,23 @@ static bool choose(struct range *range, const struct groups *groups, const char 
 	return true;
 }
 
-static int show_groups(const struct groups *groups, const struct target *t,
-		       const struct simple_args *args)
+static int show_groups(const struct look *look, const struct look_args *args)
 {
+	const struct target *t = &look->target;
 	struct range range;
 
-	if (t->root.started && !groups->known) {
+	if (t->root.started && !look->groups.known) {
 		complain("%s: its libkmem (record %u.%u) doesn't say where groups are",
 			 t->name, t->root.major, t->root.minor);
 		return EXIT_FAILED;
 	}
-	if (!choose(&range, groups, args->more)) {
+	if (!choose(&range, &look->groups, args->more)) {
 		complain("%s has no group \"%.200s\"", t->name, args->more);
 		return EXIT_FAILED;
 	}
-	if (!args->json)
+	if (!args->json) {
 		print_tree(stdout, &range, args->exact);
-	else if (!put_groups(stdout, &range)) {
+	} else if (!put_groups(stdout, &range)) {
 		complain("out of memory");
 		return EXIT_FAILED;
 	}
@@ -176,25 +176,10 @@ static int show_groups(const struct groups *groups, const struct target *t,
 
 int cmd_memcg(int argc, char **argv)
 {
-	struct simple_args args = { .options = "c:Bjh", .takes_more = true };
-	struct snapshot snap = { .nr_rows = 0 };
-	struct groups groups = { .nr_rows = 0 };
-	int code = EXIT_FAILED;
-	struct target t;
+	static const struct look_command command = {
+		.help = help, .options = "c:Bjh", .takes_more = true, .groups = true,
+		.show = show_groups,
+	};
 
-	if (!args_parse(&args, argc, argv))
-		return EXIT_USAGE;
-	if (args.help) {
-		fputs(help, stdout);
-		return EXIT_DONE;
-	}
-	if (target_open(&t, &args.choice) && snapshot_take(&snap, &t) &&
-	    groups_take(&groups, &t, &snap))
-		code = show_groups(&groups, &t, &args);
-	else
-		complain("%s", t.error);
-	groups_free(&groups);
-	snapshot_free(&snap);
-	target_close(&t);
-	return code;
+	return look_run(&command, argc, argv);
 }

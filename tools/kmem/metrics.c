@@ -406,51 +406,33 @@ static void free_output(struct output *o)
 	free(o->nth);
 }
 
-static int show(const struct target *t, const struct snapshot *snap,
-		const struct simple_args *args, struct output *o)
+static int show(const struct look *look, const struct look_args *args)
 {
+	struct output o = {
+		.f = stdout, .target = &look->target, .snap = &look->snap,
+		.groups = &look->groups, .rcu = &look->rcu,
+	};
 	int code = EXIT_DONE;
 
-	o->f = stdout;
-	o->target = t;
-	o->snap = snap;
-	if (!t->root.started) {
+	if (!look->target.root.started) {
 		/* Nothing to be said yet but who it is. */
-		put_info(o);
-	} else if (number_names(o) && make_paths(o)) {
-		put_all(o, args->cpus);
+		put_info(&o);
+	} else if (number_names(&o) && make_paths(&o)) {
+		put_all(&o, args->cpus);
 	} else {
 		complain("out of memory");
 		code = EXIT_FAILED;
 	}
-	free_output(o);
+	free_output(&o);
 	return code;
 }
 
 int cmd_metrics(int argc, char **argv)
 {
-	struct simple_args args = { .options = "c:Ch" };
-	struct snapshot snap = { .nr_rows = 0 };
-	struct groups groups = { .nr_rows = 0 };
-	struct rcu_row rcu = { .known = false };
-	struct output o = { .groups = &groups, .rcu = &rcu };
-	int code = EXIT_FAILED;
-	struct target t;
+	static const struct look_command command = {
+		.help = help, .options = "c:Ch", .detailed = true, .groups = true,
+		.rcu = true, .show = show,
+	};
 
-	if (!args_parse(&args, argc, argv))
-		return EXIT_USAGE;
-	if (args.help) {
-		fputs(help, stdout);
-		return EXIT_DONE;
-	}
-	if (target_open(&t, &args.choice) && snapshot_take_detailed(&snap, &t) &&
-	    groups_take(&groups, &t, &snap) && rcu_take(&rcu, &t, &snap))
-		code = show(&t, &snap, &args, &o);
-	else
-		complain("%s", t.error);
-	rcu_row_free(&rcu);
-	groups_free(&groups);
-	snapshot_free(&snap);
-	target_close(&t);
-	return code;
+	return look_run(&command, argc, argv);
 }

@@ -78,6 +78,8 @@ static void print_cpus(FILE *f, const struct rcu_row *row, const struct snapshot
 {
 	size_t i;
 
+	if (!row->parts[RCU_ARRAYS].objects)
+		return;
 	fputs("\nIn CPUs' arrays:", f);
 	for (i = 0; i < snap->nr_cpus; i++)
 		if (row->cpu_objects && row->cpu_objects[i])
@@ -104,20 +106,22 @@ static void print_figures(FILE *f, const struct rcu_row *row, bool exact)
 
 static void print_caches(FILE *f, const struct snapshot *snap)
 {
+	bool any = false;
 	size_t i;
 
-	fputs("\nCaches whose objects wait in pages:", f);
 	for (i = 0; i < snap->nr_rows; i++) {
 		const struct cache_row *row = &snap->rows[i];
 
 		/* Counted up and down by many, it may dip below 0. */
 		if ((int64_t)row->rcu_pending <= 0)
 			continue;
-		fputs("\n  ", f);
+		if (!any)
+			fputs("\nCaches whose objects wait in pages:\n", f);
+		any = true;
+		fputs("  ", f);
 		print_word(f, row->name, 21);
-		fprintf(f, " %10" PRIu64, row->rcu_pending);
+		fprintf(f, " %10" PRIu64 "\n", row->rcu_pending);
 	}
-	putc('\n', f);
 }
 
 static void print_text(FILE *f, const struct rcu_row *row, const struct snapshot *snap,
@@ -191,42 +195,27 @@ static void put_json(FILE *f, const struct rcu_row *row, const struct snapshot *
 		row->orphan ? "true" : "false", row->waiting, row->helping);
 }
 
-static int show_rcu(const struct rcu_row *row, const struct snapshot *snap,
-		    const struct target *t, const struct simple_args *args)
+static int show_rcu(const struct look *look, const struct look_args *args)
 {
-	if (t->root.started && !row->known) {
+	const struct target *t = &look->target;
+
+	if (t->root.started && !look->rcu.known) {
 		complain("%s: its libkmem (record %u.%u) doesn't say where kfree_rcu is",
 			 t->name, t->root.major, t->root.minor);
 		return EXIT_FAILED;
 	}
 	if (args->json)
-		put_json(stdout, row, snap);
+		put_json(stdout, &look->rcu, &look->snap);
 	else
-		print_text(stdout, row, snap, args->exact);
+		print_text(stdout, &look->rcu, &look->snap, args->exact);
 	return EXIT_DONE;
 }
 
 int cmd_rcu(int argc, char **argv)
 {
-	struct simple_args args = { .options = "c:Bjh" };
-	struct snapshot snap = { .nr_rows = 0 };
-	struct rcu_row row = { .known = false };
-	int code = EXIT_FAILED;
-	struct target t;
+	static const struct look_command command = {
+		.help = help, .options = "c:Bjh", .rcu = true, .show = show_rcu,
+	};
 
-	if (!args_parse(&args, argc, argv))
-		return EXIT_USAGE;
-	if (args.help) {
-		fputs(help, stdout);
-		return EXIT_DONE;
-	}
-	if (target_open(&t, &args.choice) && snapshot_take(&snap, &t) &&
-	    rcu_take(&row, &t, &snap))
-		code = show_rcu(&row, &snap, &t, &args);
-	else
-		complain("%s", t.error);
-	rcu_row_free(&row);
-	snapshot_free(&snap);
-	target_close(&t);
-	return code;
+	return look_run(&command, argc, argv);
 }

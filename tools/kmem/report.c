@@ -330,26 +330,19 @@ static int show_all(struct report *r, char *const *names, bool json)
 	return EXIT_DONE;
 }
 
+static int show_report(const struct look *look, const struct look_args *args)
+{
+	struct report r = { .f = stdout, .snap = &look->snap, .target = &look->target };
+
+	return show_all(&r, args->rest, args->json);
+}
+
 int cmd_report(int argc, char **argv)
 {
-	struct simple_args args = { .options = "c:jh", .takes_many = true };
-	struct snapshot snap = { .nr_rows = 0 };
-	struct report r = { .f = stdout, .snap = &snap };
-	int code = EXIT_FAILED;
-	struct target t;
+	static const struct look_command command = {
+		.help = help, .options = "c:jh", .takes_many = true, .detailed = true,
+		.show = show_report,
+	};
 
-	if (!args_parse(&args, argc, argv))
-		return EXIT_USAGE;
-	if (args.help) {
-		fputs(help, stdout);
-		return EXIT_DONE;
-	}
-	r.target = &t;
-	if (target_open(&t, &args.choice) && snapshot_take_detailed(&snap, &t))
-		code = show_all(&r, args.rest, args.json);
-	else
-		complain("%s", t.error);
-	snapshot_free(&snap);
-	target_close(&t);
-	return code;
+	return look_run(&command, argc, argv);
 }

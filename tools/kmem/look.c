@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* args.c - command lines of sub-commands that look at one target as a whole */
+/* look.c - sub-commands that look at one target as a whole: "COMMAND [OPTION...] PID [MORE]" */
 #include "kmem.h"
 
 #include <getopt.h>
@@ -14,7 +14,7 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool set_option(struct simple_args *args, int option, const char *text)
+static bool set_option(struct look_args *args, int option, const char *text)
 {
 	switch (option) {
 	case 'c':
@@ -35,15 +35,16 @@ static bool set_option(struct simple_args *args, int option, const char *text)
 	}
 }
 
-bool args_parse(struct simple_args *args, int argc, char **argv)
+static bool parse(struct look_args *args, const struct look_command *c, int argc,
+		  char **argv)
 {
 	int option;
 
 	args->command = argv[0];
-	while ((option = getopt_long(argc, argv, args->options, long_options,
+	while ((option = getopt_long(argc, argv, c->options, long_options,
 				     NULL)) != -1) {
 		/* A long one that this command doesn't have. */
-		if (!strchr(args->options, option))
+		if (!strchr(c->options, option))
 			option = '?';
 		if (!set_option(args, option, argv[optind - 1]))
 			return false;
@@ -61,11 +62,43 @@ bool args_parse(struct simple_args *args, int argc, char **argv)
 	if (!args->choice.core)
 		optind++;
 	args->rest = &argv[optind];
-	if (args->takes_many)
+	if (c->takes_many)
 		return true;
-	if (optind < argc && args->takes_more)
+	if (optind < argc && c->takes_more)
 		args->more = argv[optind++];
 	if (optind < argc)
 		usage_error(args->command, "too many arguments");
 	return optind == argc;
+}
+
+static bool look(struct look *l, const struct look_args *args, const struct look_command *c)
+{
+	return target_open(&l->target, &args->choice) &&
+	       (c->detailed ? snapshot_take_detailed(&l->snap, &l->target) :
+			      snapshot_take(&l->snap, &l->target)) &&
+	       (!c->groups || groups_take(&l->groups, &l->target, &l->snap)) &&
+	       (!c->rcu || rcu_take(&l->rcu, &l->target, &l->snap));
+}
+
+int look_run(const struct look_command *c, int argc, char **argv)
+{
+	struct look_args args = { .command = argv[0] };
+	struct look l = { .snap = { .nr_rows = 0 } };
+	int code = EXIT_FAILED;
+
+	if (!parse(&args, c, argc, argv))
+		return EXIT_USAGE;
+	if (args.help) {
+		fputs(c->help, stdout);
+		return EXIT_DONE;
+	}
+	if (look(&l, &args, c))
+		code = c->show(&l, &args);
+	else
+		complain("%s", l.target.error);
+	rcu_row_free(&l.rcu);
+	groups_free(&l.groups);
+	snapshot_free(&l.snap);
+	target_close(&l.target);
+	return code;
 }
