@@ -16,7 +16,7 @@ checks	:= layers headers symbols limits fastpath docs
 # A test program may be slower under a sanitizer or an emulator.
 slow	:= --timeout-multiplier 6
 
-.PHONY: all help run test stress bench install clean asan tsan clang arm64 \
+.PHONY: all help run test test-programs stress bench install clean asan tsan clang arm64 \
 	check $(checks:%=check-%) deps-build
 .DEFAULT_GOAL := all
 
@@ -41,6 +41,11 @@ test: all
 ## make stress: the long form of the stress tests
 stress: all
 	scripts/run-tests -C $(BUILD) --setup long --suite stress $(TEST_FLAGS)
+
+## make test-programs: redis, postgres, node, nginx, stress-ng ... on libkmem-malloc
+test-programs: all
+	@scripts/install-deps programs
+	scripts/run-tests -C $(BUILD) --setup programs --suite programs $(TEST_FLAGS)
 
 ## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results
 bench: all

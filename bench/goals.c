@@ -324,6 +324,10 @@ static const struct grid_goal grid_goals[] = {
 	{ "hackbench", "redos per million frees", "", HACKBENCH_REDOS, "kmem", ITSELF, 1000 },
 	{ "socks", "time until freed", "", SOCKS_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
 	{ "dirtree", "time until freed", "", DIRTREE_NS, "kmem-bulk", "kmem-no-bulk", 0.75 },
+	{ "observe", "ms of a reading", "", OBSERVE_READ_MS, "kmem", ITSELF, 50 },
+	{ "observe", "ms of kmem info --json", "", OBSERVE_INFO_MS, "kmem", ITSELF, 50 },
+	{ "observe", "percent slower at 10 readings a second", "reader apart", OBSERVE_SLOWER,
+	  "kmem", ITSELF, 1 },
 };
 
 static bool grid_goal_reached(const struct grid *grid, const struct grid_goal *goal,

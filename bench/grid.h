@@ -141,6 +141,12 @@ bool grids_measure(const struct grid_parts *parts, const struct options *options
 bool hackbench_measure(const struct options *options, const struct environment *env,
 		       FILE *json);
 
+/* observe_run.c */
+
+/** observe_measure() - as memory_measure() */
+bool observe_measure(const struct options *options, const struct environment *env,
+		     FILE *json);
+
 /* rcu_work_run.c */
 
 /** socks_measure() - as memory_measure() */

@@ -24,6 +24,7 @@ static const struct scenario *const inner_scenarios[] = {
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
 	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
 	&scenario_scale, &scenario_scale_memory, &scenario_slabs,
+	&scenario_observe,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -45,6 +46,8 @@ static const struct special specials[] = {
 	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
 	  dirtree_measure },
 	{ "socks", "sockets opened and closed, freed by kfree_rcu and call_rcu", socks_measure },
+	{ "observe", "reading the figures of 1000 caches, and what it costs who is read",
+	  observe_measure },
 	{ "scale", "1 to 64 threads; resident bytes per thread and per CPU", scale_measure },
 };
 

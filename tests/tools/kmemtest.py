@@ -20,15 +20,14 @@ import sys
 import tarfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Skip, main  # the tests' too
+
 KMEM, TARGET, STATIC, STRIPPED, SANITIZER = sys.argv[1:6]
 # Nothing moves by itself, and no core is made by accident.
 ENV = dict(os.environ, KMEM_HOUSEKEEPER='0')
 SECONDS = 60
 TOOL_SECONDS = 60
-
-
-class Skip(Exception):
-    """The case can't be tested here."""
 
 
 class Result:
@@ -64,8 +63,9 @@ def kmem(*args, **kwargs):
 class Target:
     """A running target; .json is what it says of itself, .pid whom to ask."""
 
-    def __init__(self, state, program=TARGET, prepare=None):
-        self.process = subprocess.Popen([program, state], env=ENV,
+    def __init__(self, state, program=TARGET, prepare=None, env=None):
+        self.process = subprocess.Popen([program, *state.split()],
+                                        env=dict(ENV, **(env or {})),
                                         preexec_fn=prepare,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -86,8 +86,8 @@ class Target:
 
 
 @contextlib.contextmanager
-def running(state, program=TARGET, prepare=None):
-    target = Target(state, program, prepare)
+def running(state, program=TARGET, prepare=None, env=None):
+    target = Target(state, program, prepare, env)
     try:
         yield target
     finally:
@@ -287,31 +287,3 @@ def slabinfo_of(tree, folder, *options):
     run = unshared(script)
     assert run.returncode == 0, (run.stdout, run.stderr)
     return run.stdout.split(end)[:-1]
-
-
-def chosen(cases):
-    """All cases, or those that KMEM_TEST_CASES is in the names of."""
-    part = os.environ.get('KMEM_TEST_CASES', '')
-    return [case for case in cases if part in case.__name__]
-
-
-def main(cases):
-    """Run them, print TAP, return an exit code."""
-    cases = chosen(cases)
-    failed = False
-    print(f'1..{len(cases)}')
-    for number, case in enumerate(cases, 1):
-        started = time.monotonic()
-        try:
-            case()
-            print(f'ok {number} - {case.__name__}')
-            print(f'# {time.monotonic() - started:.1f} s')
-        except Skip as why:
-            print(f'ok {number} - {case.__name__} # SKIP {why}')
-        except Exception as fault:
-            failed = True
-            print(f'not ok {number} - {case.__name__}')
-            for line in f'{type(fault).__name__}: {fault}'.splitlines():
-                print(f'# {line[:2000]}')
-        sys.stdout.flush()
-    return 1 if failed else 0

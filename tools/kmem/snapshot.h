@@ -164,6 +164,12 @@ void rcu_row_free(struct rcu_row *row);
 bool row_read(struct cache_row *row, const struct snapshot *snap, struct target *t,
 	      const char *buf);
 void row_free(struct cache_row *row);
+/*
+ * Tell the target which of the CPUs' figures row_read() will read. The rest of a CPU's
+ * area is in use by the process, which pays for each line that somebody else reads.
+ * False: they are too many to be expected, now.
+ */
+bool row_expect(const struct snapshot *snap, struct target *t, const char *buf);
 
 /* An unsigned number in a structure; 0 if there is no such field. */
 uint64_t field_get(const char *buf, struct kmem_abi_field field);
