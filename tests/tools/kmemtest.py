@@ -12,10 +12,12 @@ import mmap
 import os
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tarfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,6 +27,7 @@ KMEM, TARGET, STATIC, STRIPPED, SANITIZER = sys.argv[1:6]
 # Nothing moves by itself, and no core is made by accident.
 ENV = dict(os.environ, KMEM_HOUSEKEEPER='0')
 SECONDS = 60
+TOOL_SECONDS = 60
 
 
 class Result:
@@ -240,3 +243,47 @@ def some_changes(rng, core, caches):
         else:
             changes.append((at, bytes([rng.getrandbits(8)])))
     return changes
+
+
+def unshared(script, **kwargs):
+    """Runs a script of the shell in a mount namespace of its own."""
+    user = [] if os.geteuid() == 0 else ['--map-root-user']
+    if subprocess.run(['unshare', '-m', *user, 'true'], capture_output=True,
+                      check=False).returncode:
+        raise Skip('mount namespaces are refused')
+    return subprocess.run(['unshare', '-m', *user, 'sh', '-ec', script],
+                          capture_output=True, text=True, check=False,
+                          timeout=TOOL_SECONDS, **kwargs)
+
+
+def slabinfo_source(folder):
+    given = os.environ.get('KMEM_SLABINFO_SOURCE')
+    if given:
+        return given
+    archives = sorted(glob.glob('/usr/src/linux-source-*.tar.xz'))
+    if not archives:
+        raise Skip('no /usr/src/linux-source-*.tar.xz (package linux-source)')
+    with tarfile.open(archives[-1], 'r|xz') as archive:
+        for member in archive:
+            if re.fullmatch(r'[^/]+/tools/(vm|mm)/slabinfo\.c', member.name):
+                path = os.path.join(folder, 'slabinfo.c')
+                with open(path, 'wb') as file:
+                    shutil.copyfileobj(archive.extractfile(member), file)
+                return path
+    raise Skip(f'{archives[-1]} has no slabinfo.c')
+
+
+def slabinfo_of(tree, folder, *options):
+    """What the kernel's tool prints of a tree, for each of the options."""
+    tool = os.path.join(folder, 'slabinfo')
+    if not os.path.exists(tool):
+        subprocess.run(['gcc', '-O1', '-w', '-o', tool, slabinfo_source(folder)],
+                       check=True)
+    if not os.path.isdir('/sys/kernel/slab'):
+        raise Skip('no /sys/kernel/slab to mount over')
+    end = '@@@\n'
+    script = f'mount --bind {tree} /sys/kernel/slab\n' + \
+        ''.join(f'{tool} {option}\necho @@@\n' for option in options)
+    run = unshared(script)
+    assert run.returncode == 0, (run.stdout, run.stderr)
+    return run.stdout.split(end)[:-1]

@@ -180,7 +180,7 @@ static bool matches(const struct cache_row *row, const struct request *r,
 {
 	size_t i;
 
-	if (!regex || !regexec(regex, row->name, 0, NULL, 0))
+	if (matches_name(regex, row))
 		return true;
 	for (i = 0; r->form == FORM_ALIASES && i < row->nr_alias_names; i++)
 		if (!regexec(regex, row->alias_names[i], 0, NULL, 0))
@@ -258,18 +258,13 @@ static int show(struct request *r, const regex_t *regex)
 
 static int show_matching(struct request *r)
 {
-	char why[200];
 	regex_t regex;
-	int error, code;
+	int code;
 
 	if (!r->pattern)
 		return show(r, NULL);
-	error = regcomp(&regex, r->pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
-	if (error) {
-		regerror(error, &regex, why, sizeof(why));
-		complain("pattern \"%s\": %s", r->pattern, why);
+	if (!compile_pattern(&regex, r->pattern))
 		return EXIT_FAILED;
-	}
 	code = show(r, &regex);
 	regfree(&regex);
 	return code;

@@ -17,7 +17,7 @@ static void put_alias_names(FILE *f, const struct cache_row *row)
 	putc(']', f);
 }
 
-static void put_row(FILE *f, const struct cache_row *row, const struct snapshot *snap)
+void json_row(FILE *f, const struct cache_row *row, const struct snapshot *snap)
 {
 	unsigned int i;
 
@@ -44,7 +44,6 @@ static void put_row(FILE *f, const struct cache_row *row, const struct snapshot 
 	for (i = 0; i < snap->nr_stats; i++)
 		json_number(f, snap->stat_names[i], row->stats[i]);
 	put_alias_names(f, row);
-	putc('}', f);
 }
 
 /* "name=value" as a member. */
@@ -89,7 +88,8 @@ void print_json(FILE *f, const struct snapshot *snap, const struct target *t)
 	fputs(",\n  \"caches\": [", f);
 	for (i = 0; i < snap->nr_rows; i++) {
 		fputs(i ? ",\n" : "\n", f);
-		put_row(f, &snap->rows[i], snap);
+		json_row(f, &snap->rows[i], snap);
+		putc('}', f);
 	}
 	fputs("\n  ]\n}\n", f);
 }

@@ -8,6 +8,7 @@
 #ifndef KMEM_KMEM_H
 #define KMEM_KMEM_H
 
+#include <regex.h>
 #include <stdio.h>
 #include "snapshot.h"
 
@@ -18,9 +19,12 @@ int cmd_info(int argc, char **argv);
 int cmd_memcg(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_rcu(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_shrink(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_sysfs(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
@@ -43,6 +47,7 @@ struct look {
 };
 struct look_args {
 	const char *command, *more;
+	char **rest;
 	struct target_choice choice;
 	bool exact, cpus, json, help;
 };
@@ -50,13 +55,13 @@ struct look_args {
 /**
  * struct look_command - "kmem COMMAND [OPTION...] PID [MORE]", or --core instead of PID
  * @options:    short ones of c: B C j h that it has; so are their long ones
- * @takes_more: an argument may follow
+ * @takes_more: an argument may follow; @takes_many: any number, in @rest up to a NULL
  * @detailed:   by node and CPU; and @groups, @rcu: read these as well
  * @show:       prints it; returns an exit code
  */
 struct look_command {
 	const char *help, *options;
-	bool takes_more, detailed, groups, rcu;
+	bool takes_more, takes_many, detailed, groups, rcu;
 	int (*show)(const struct look *look, const struct look_args *args);
 };
 int look_run(const struct look_command *c, int argc, char **argv);
@@ -67,6 +72,13 @@ int look_run(const struct look_command *c, int argc, char **argv);
  */
 const struct cache_row *find_cache(const struct snapshot *snap, const struct target *t,
 				   const char *name);
+
+/* Indices of the rows by name, of one name older ones first; NULL: out of memory. */
+size_t *order_by_name(const struct snapshot *snap);
+/* A pattern of names, extended, any case. False: it's none, which has been said. */
+bool compile_pattern(regex_t *regex, const char *text);
+/* Whether it, or NULL, matches the name of a cache. */
+bool matches_name(const regex_t *regex, const struct cache_row *row);
 
 /* rcu.c: the name and value of figure @i of struct kmem_rcu_stats; NULL: no more. */
 const char *rcu_figure(const struct rcu_row *row, size_t i, uint64_t *value);
@@ -106,6 +118,8 @@ void print_slabinfo(FILE *f, const struct snapshot *snap);
 void print_totals(FILE *f, const struct snapshot *snap, const struct list_style *style);
 void print_options(FILE *f, const struct target *t);
 void print_json(FILE *f, const struct snapshot *snap, const struct target *t);
+/* json.c: a cache; the brace that closes it is left to the caller. */
+void json_row(FILE *f, const struct cache_row *row, const struct snapshot *snap);
 
 /* Bytes of all slabs, of the objects in use, and what is between them. */
 double row_space(const struct cache_row *row);

@@ -61,6 +61,9 @@ static bool parse(struct look_args *args, const struct look_command *c, int argc
 	}
 	if (!args->choice.core)
 		optind++;
+	args->rest = &argv[optind];
+	if (c->takes_many)
+		return true;
 	if (optind < argc && c->takes_more)
 		args->more = argv[optind++];
 	if (optind < argc)

@@ -365,28 +365,16 @@ static void put_all(const struct output *o, bool cpus)
 		put_rcu(o);
 }
 
-static int compare_names(const void *a, const void *b, void *arg)
-{
-	const struct cache_row *rows = arg;
-	size_t left = *(const size_t *)a, right = *(const size_t *)b;
-	int result = strcmp(rows[left].name, rows[right].name);
-
-	return result ? result : (left > right) - (left < right);
-}
-
 /* Count those of the same name, oldest first. */
 static bool number_names(struct output *o)
 {
-	size_t nr = o->snap->nr_rows, i, *order = calloc(nr + 1, sizeof(*order));
+	size_t nr = o->snap->nr_rows, i, *order = order_by_name(o->snap);
 
 	o->nth = calloc(nr + 1, sizeof(*o->nth));
 	if (!order || !o->nth) {
 		free(order);
 		return false;
 	}
-	for (i = 0; i < nr; i++)
-		order[i] = i;
-	qsort_r(order, nr, sizeof(*order), compare_names, o->snap->rows);
 	for (i = 0; i < nr; i++)
 		o->nth[order[i]] = i && !strcmp(o->snap->rows[order[i]].name,
 						o->snap->rows[order[i - 1]].name) ?

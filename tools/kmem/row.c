@@ -457,6 +457,7 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	    !sum_nodes(&sums, buf) || !sum_cpus(&sums, buf))
 		return false;
 	row->cached += sums.held;
+	row->in_arrays = sums.held;
 	return true;
 }
 

@@ -18,6 +18,7 @@ struct node_row {
  * struct cache_row - a cache; fields as in struct kmem_cache_stats (kmem/stats.h)
  * @aliases:	  its other names, @nr_alias_names of them
  * @slab_bytes:	  of a slab as preferred
+ * @in_arrays:	  those of @cached that arrays and lanes hold; depots have the others
  * @ctor:	  address of its constructor, or 0
  * @lane_slot:	  offset of its first lane; 0: it has none
  * @charge:	  bytes that a group is charged for an object
@@ -34,7 +35,7 @@ struct cache_row {
 	uint64_t object_size, slab_size, align, order, objs_per_slab, aliases;
 	uint64_t sheaf_capacity, min_partial, cpu_partial, flags, slab_bytes;
 	uint64_t slabs, total_objects, objects, partial, objects_partial;
-	uint64_t cpu_slabs, cached, rcu_pending;
+	uint64_t cpu_slabs, cached, in_arrays, rcu_pending;
 	uint64_t stats[SNAPSHOT_MAX_STATS];
 	uint64_t ctor, usersize, lane_slot, charge, kind;
 	struct node_row *nodes;
