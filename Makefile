@@ -47,10 +47,14 @@ test-programs: all
 	@scripts/install-deps programs
 	scripts/run-tests -C $(BUILD) --setup programs --suite programs $(TEST_FLAGS)
 
-## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results
+## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results,
+##	with tables, plots, bench/results/README.md and the table in README.md
+bench: RESULTS = bench/results/$(shell $(BUILD)/bench/kmem-bench --machine)
 bench: all
 	@scripts/install-deps bench
 	$(BUILD)/bench/kmem-bench --results bench/results $(if $(QUICK),--quick) $(BENCH_FLAGS)
+	scripts/results-table $(RESULTS)
+	scripts/results-plots $(RESULTS)
 
 ## make install [PREFIX=/usr/local DESTDIR=]: libraries, headers, pkg-config file
 install: all
