@@ -16,7 +16,7 @@ checks	:= layers headers symbols limits fastpath docs
 # A test program may be slower under a sanitizer or an emulator.
 slow	:= --timeout-multiplier 6
 
-.PHONY: all help run test stress bench install clean asan tsan clang arm64 \
+.PHONY: all help run test test-programs stress bench install clean asan tsan clang arm64 \
 	check $(checks:%=check-%) deps-build
 .DEFAULT_GOAL := all
 
@@ -42,10 +42,19 @@ test: all
 stress: all
 	scripts/run-tests -C $(BUILD) --setup long --suite stress $(TEST_FLAGS)
 
-## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results
+## make test-programs: redis, postgres, node, nginx, stress-ng ... on libkmem-malloc
+test-programs: all
+	@scripts/install-deps programs
+	scripts/run-tests -C $(BUILD) --setup programs --suite programs $(TEST_FLAGS)
+
+## make bench [QUICK=1]: kmem-bench against the other allocators, into bench/results,
+##	with tables, plots, bench/results/README.md and the table in README.md
+bench: RESULTS = bench/results/$(shell $(BUILD)/bench/kmem-bench --machine)
 bench: all
 	@scripts/install-deps bench
 	$(BUILD)/bench/kmem-bench --results bench/results $(if $(QUICK),--quick) $(BENCH_FLAGS)
+	scripts/results-table $(RESULTS)
+	scripts/results-plots $(RESULTS)
 
 ## make install [PREFIX=/usr/local DESTDIR=]: libraries, headers, pkg-config file
 install: all

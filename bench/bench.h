@@ -32,6 +32,7 @@ enum touch { TOUCH_AUTO, TOUCH_ALWAYS, TOUCH_NEVER };
  * @full:     the published size, for scenarios that have one
  * @rounds:   as asked for; 0: the scenario's default
  * @peers:    comma-separated names, or NULL for all
+ * @programs: of malloc, comma-separated names, or NULL for all
  * @libkmem:  path of the library, or NULL: look for it
  * @json:     file for all results, or NULL
  * @results:  directory for <machine>/<scenario>.json, or NULL
@@ -43,6 +44,7 @@ struct options {
 	unsigned int rounds;
 	enum mode mode;
 	const char *peers;
+	const char *programs;
 	const char *libkmem;
 	const char *json;
 	const char *results;
@@ -137,6 +139,12 @@ unsigned int allocators_of(const struct scenario *scenario,
 			   struct allocator *allocators);
 /** libkmem_path() - of libkmem, as found; empty if it is skipped */
 const char *libkmem_path(void);
+/** libkmem_malloc_path() - of libkmem-malloc, as found; empty if it is not there */
+const char *libkmem_malloc_path(void);
+/** glibc_path() - of the C library; empty if it is no peer */
+const char *glibc_path(void);
+/** listed() - is @name one of the comma-separated @list? NULL lists all. */
+bool listed(const char *list, const char *name);
 /** peer_known() - is there a peer of this name (@len bytes)? */
 bool peer_known(const char *name, size_t len);
 
@@ -283,6 +291,14 @@ void rcu_report_json(FILE *f, const struct rcu_results *results,
 		     const struct environment *env);
 /** rcu_goals_report() - the numbers to reach, and what was reached (goals.c) */
 void rcu_goals_report(FILE *f, const struct rcu_results *results);
+
+/* malloc_run.c, malloc_program.c */
+
+/** malloc_measure() - as memory_measure() */
+bool malloc_measure(const struct options *options, const struct environment *env,
+		    FILE *json);
+/** program_known() - does `kmem-bench malloc` have one of this name (@len bytes)? */
+bool program_known(const char *name, size_t len);
 
 /* memcg_run.c, memcg_report.c */
 

@@ -23,12 +23,17 @@ int grid_row(const struct grid *grid, const char *name)
 	return -1;
 }
 
+static const char *kmem_library(enum grid_preload preload)
+{
+	return preload == GRID_MALLOC ? libkmem_malloc_path() : libkmem_path();
+}
+
 static void kmem_row(struct grid *grid, const struct grid_variant *variant,
 		     enum grid_preload preload)
 {
 	unsigned int a = grid->nr_rows++;
 
-	snprintf(grid->preloads[a], RCU_PRELOAD_LEN, "%s", libkmem_path());
+	snprintf(grid->preloads[a], RCU_PRELOAD_LEN, "%s", kmem_library(preload));
 	if (preload == GRID_RCU) {
 		rcu_preload_kmem(grid->preloads[a]);
 		strcat(grid->preloads[a], CDS_PRELOAD);
@@ -47,7 +52,9 @@ static void peer_row(struct grid *grid, const struct allocator *peer,
 
 	grid->rows[a] = *peer;
 	grid->over[a] = -1;
-	if (preload == GRID_PLAIN)
+	if (preload == GRID_MALLOC && !peer->preload)
+		grid->rows[a].preload = glibc_path();
+	if (preload != GRID_RCU)
 		return;
 	snprintf(grid->names[a], sizeof(grid->names[a]), "call_rcu+%s", peer->name);
 	rcu_preload_peer(grid->preloads[a], peer->preload);
@@ -69,7 +76,7 @@ void grid_init(struct grid *grid, const struct grid_table *table,
 	grid->touch = touches(table->scenario, options);
 	grid->nr_rounds = options->rounds ? options->rounds :
 			  options->quick ? ROUNDS_QUICK : ROUNDS;
-	for (; *libkmem_path() && variant->name; variant++)
+	for (; *kmem_library(preload) && variant->name; variant++)
 		kmem_row(grid, variant, preload);
 	for (i = 0; i < nr; i++)
 		if (peers[i].kind == KIND_PEER && !table->no_peers)
@@ -134,11 +141,14 @@ static bool run_one(struct grid *grid, const struct options *options, unsigned i
 		    unsigned int a, unsigned int round)
 {
 	const unsigned int size_n[2] = { grid->cases[c].size, grid->cases[c].n };
+	const unsigned int c_a_round[3] = { c, a, round };
 	const char *settings[MAX_SETTINGS];
 	struct allocator row = row_of_case(grid, c, a, settings);
 	struct answer answer;
 	unsigned int v;
 
+	if (grid->table->run)
+		return grid->table->run(grid, options, c_a_round);
 	if (!worker_once(&row, grid->table->scenario, options, size_n, &answer))
 		return false;
 	for (v = 0; v < grid->table->nr_values; v++)
@@ -168,19 +178,27 @@ bool grid_run(struct grid *grid, const struct options *options)
 	uint64_t since = wall_ns();
 	unsigned int nr = grid->nr_cases * grid->nr_rows;
 	unsigned int had;
+	/* The round after the last is the self check. */
+	unsigned int rounds = grid->nr_rounds + !grid->table->run;
 	bool ok = values_init(grid);
 
-	for (had = 0; ok && had < (grid->nr_rounds + 1) * nr; had++) {
+	for (had = 0; ok && had < rounds * nr; had++) {
 		unsigned int round = had / nr;
 		unsigned int c = had % nr / grid->nr_rows;
 		unsigned int a = (had % grid->nr_rows + round + c) % grid->nr_rows;
 
-		progress_runs(grid->table->name, had, grid->nr_rounds + 1, nr, since);
+		progress_runs(grid->table->name, had, rounds, nr, since);
 		ok = round < grid->nr_rounds ? run_one(grid, options, c, a, round) :
 					       profile_one(grid, options, c, a);
 	}
-	progress_runs(grid->table->name, had, grid->nr_rounds + 1, nr, since);
+	progress_runs(grid->table->name, had, rounds, nr, since);
 	return ok;
+}
+
+/* Not so if libkmem or what its cases need doesn't take part. */
+static bool is_there(const struct grid *grid)
+{
+	return grid->nr_rows && grid->nr_cases;
 }
 
 static bool measure_part(struct grid *grid, const struct options *options)
@@ -203,7 +221,7 @@ static void json_parts(FILE *f, const struct grid_parts *parts, const struct opt
 	fprintf(f, " \"quick\": %s, \"full\": %s, \"parts\": [\n",
 		options->quick ? "true" : "false", options->full ? "true" : "false");
 	for (i = 0; i < parts->nr; i++) {
-		if (!parts->grids[i].nr_rows)
+		if (!is_there(&parts->grids[i]))
 			continue;
 		fputs(separator, f);
 		grid_json(f, &parts->grids[i]);
@@ -212,7 +230,6 @@ static void json_parts(FILE *f, const struct grid_parts *parts, const struct opt
 	fputs("\n ]}\n", f);
 }
 
-/* A part without a row, since libkmem doesn't take part, is left out. */
 bool grids_measure(const struct grid_parts *parts, const struct options *options,
 		   const struct environment *env, FILE *json)
 {
@@ -220,7 +237,7 @@ bool grids_measure(const struct grid_parts *parts, const struct options *options
 	bool ok = true;
 
 	for (i = 0; i < parts->nr && ok; i++)
-		if (parts->grids[i].nr_rows)
+		if (is_there(&parts->grids[i]))
 			ok = measure_part(&parts->grids[i], options);
 	if (ok && json)
 		json_parts(json, parts, options, env);

@@ -61,6 +61,15 @@ struct grid_published {
 	const char *figures;
 };
 
+struct grid;
+
+/**
+ * grid_run_fn() - run row @a of case @c and store its values
+ * Return: false after a message, and the scenario ends.
+ */
+typedef bool grid_run_fn(struct grid *grid, const struct options *options,
+			 const unsigned int c_a_round[3]);
+
 /**
  * struct grid_table - what is constant in a grid
  * @name:      of the part; in goals and results
@@ -69,7 +78,9 @@ struct grid_published {
  * @published: up to a NULL
  * @fit:       what the cases' n counts, if a line is to be fitted to the first value,
  *             which is in KiB then; or NULL
+ * @memory:    the first value is memory: it is less or more, not faster or slower
  * @no_peers:  rows are libkmem's only
+ * @run:       runs something else than a worker, and there is no self check; or NULL
  */
 struct grid_table {
 	const char *name;
@@ -81,11 +92,14 @@ struct grid_table {
 	const struct grid_variant *variants;	/* up to a NULL name */
 	const struct grid_published *published;
 	const char *fit;
+	bool memory;
 	bool no_peers;
+	grid_run_fn *run;
 };
 
-/* Which libraries a row preloads besides its allocator. */
-enum grid_preload { GRID_PLAIN, GRID_RCU };
+/* Which libraries a row preloads besides its allocator. MALLOC: libkmem-malloc instead of
+ * libkmem, and glibc is one that is preloaded. */
+enum grid_preload { GRID_PLAIN, GRID_RCU, GRID_MALLOC };
 
 /**
  * struct grid - one part, all rounds
@@ -140,6 +154,12 @@ bool grids_measure(const struct grid_parts *parts, const struct options *options
 /** hackbench_measure() - as memory_measure() */
 bool hackbench_measure(const struct options *options, const struct environment *env,
 		       FILE *json);
+
+/* observe_run.c */
+
+/** observe_measure() - as memory_measure() */
+bool observe_measure(const struct options *options, const struct environment *env,
+		     FILE *json);
 
 /* rcu_work_run.c */
 

@@ -11,9 +11,11 @@
 /* Bytes are no time. */
 static const char *word_of(const struct grid *grid, const struct summary *ratio)
 {
-	if (grid->table->fit && ratio->high < 1)
+	bool memory = grid->table->fit || grid->table->memory;
+
+	if (memory && ratio->high < 1)
 		return "less";
-	return grid->table->fit && ratio->low > 1 ? "more" : ratio_word(ratio);
+	return memory && ratio->low > 1 ? "more" : ratio_word(ratio);
 }
 
 static void print_ratio(FILE *f, const struct grid *grid, const struct summary *ratio,
@@ -53,7 +55,9 @@ static void print_row(FILE *f, const struct grid *grid, unsigned int c, unsigned
 	summarise(results_rounds(&grid->value[0], c, a), grid->nr_rounds, &summary);
 	fprintf(f, " %10.*f %7.1f %%", table->values[0].digits, summary.median,
 		100 * summary.spread);
-	if (outside >= 0)
+	if (table->run)
+		; /* no self check */
+	else if (outside >= 0)
 		fprintf(f, " %6.1f %%", 100 * outside);
 	else
 		fprintf(f, " %8s", "?");
@@ -136,8 +140,10 @@ void grid_report(FILE *f, const struct grid *grid)
 	fprintf(f, "median of %u rounds, each run in a fresh process; ratios of each round, "
 		"median %s\n", grid->nr_rounds, grid->nr_rounds < 6 ?
 		"and range (too few rounds to be sure)" : "and its 95 % interval");
-	fprintf(f, "%-18s %-*s %10s %9s %8s", "case", NAME_WIDTH, "allocator",
-		table->values[0].head, "spread", "outside");
+	fprintf(f, "%-18s %-*s %10s %9s", "case", NAME_WIDTH, "allocator",
+		table->values[0].head, "spread");
+	if (!table->run)
+		fprintf(f, " %8s", "outside");
 	for (v = 1; v < table->nr_values; v++)
 		if (table->values[v].head)
 			fprintf(f, " %10s", table->values[v].head);
@@ -147,8 +153,8 @@ void grid_report(FILE *f, const struct grid *grid)
 			print_row(f, grid, c, a);
 	if (table->fit)
 		print_fits(f, grid);
-	fprintf(f, "%s; outside: share of the time that is not spent in the allocator\n",
-		table->legend);
+	fprintf(f, "%s%s\n", table->legend, table->run ? "" :
+		"; outside: share of the time that is not spent in the allocator");
 	for (known = table->published; known && known->what; known++)
 		fprintf(f, "published: %s: %s\n", known->what, known->figures);
 }

@@ -24,6 +24,7 @@ static const struct scenario *const inner_scenarios[] = {
 	&scenario_rcu_caller, &scenario_memcg, &scenario_memcg_sendrecv,
 	&scenario_hackbench, &scenario_socks, &scenario_dirtree,
 	&scenario_scale, &scenario_scale_memory, &scenario_slabs,
+	&scenario_observe,
 };
 
 /* Scenarios of a form of their own, after the others. */
@@ -45,7 +46,11 @@ static const struct special specials[] = {
 	{ "dirtree", "a directory tree deleted under readers by kfree_rcu and call_rcu",
 	  dirtree_measure },
 	{ "socks", "sockets opened and closed, freed by kfree_rcu and call_rcu", socks_measure },
+	{ "observe", "reading the figures of 1000 caches, and what it costs who is read",
+	  observe_measure },
 	{ "scale", "1 to 64 threads; resident bytes per thread and per CPU", scale_measure },
+	{ "malloc", "whole programs on libkmem-malloc: time, resident bytes at most and later",
+	  malloc_measure },
 };
 
 #define NR_SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
@@ -81,7 +86,7 @@ static void print_help(void)
 	     "options:\n"
 	     "  --quick          fewer and shorter rounds, a smaller peak\n"
 	     "  --rounds N       rounds, 1 to 99 (default 7, with --quick 3, but rcu and\n"
-	     "                   memcg always 7)\n"
+	     "                   memcg always 7, malloc with --quick 1)\n"
 	     "  --mode MODE      auto (default), rseq or lock: KMEM_RSEQ of libkmem\n"
 	     "  --peers LIST     of glibc,jemalloc,mimalloc,tcmalloc (default all), or none\n"
 	     "  --touch, --no-touch\n"
@@ -103,11 +108,15 @@ static void print_help(void)
 	     "                   messages over each kind of socket (default 1400000, with\n"
 	     "                   --quick 100000)");
 	work_params_help();
+	puts("\noptions of malloc:\n"
+	     "  --programs LIST  of redis,sqlite-memory,sqlite-file,python,python-malloc,gcc,\n"
+	     "                   server,handover,mixed,mixed-shared (default all that are there)");
 }
 
 enum option_id { OPT_QUICK = 1, OPT_ROUNDS, OPT_MODE, OPT_PEERS, OPT_TOUCH,
 		 OPT_NO_TOUCH, OPT_JSON, OPT_RESULTS, OPT_LIBKMEM, OPT_MACHINE,
 		 OPT_HELP, OPT_FULL, OPT_MEMCG_PAIRS, OPT_MEMCG_MESSAGES,
+		 OPT_PROGRAMS,
 		 OPT_RCU = 0x100,	/* plus enum rcu_option */
 		 OPT_WORK = 0x200 };	/* plus enum work_option */
 
@@ -125,6 +134,7 @@ static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "full", no_argument, NULL, OPT_FULL },
 	{ "memcg-pairs", required_argument, NULL, OPT_MEMCG_PAIRS },
+	{ "programs", required_argument, NULL, OPT_PROGRAMS },
 	{ "memcg-messages", required_argument, NULL, OPT_MEMCG_MESSAGES },
 	{ "kfree-nthreads", required_argument, NULL, OPT_RCU + RCU_OPT_NTHREADS },
 	{ "kfree-loops", required_argument, NULL, OPT_RCU + RCU_OPT_LOOPS },
@@ -177,21 +187,26 @@ static enum mode parse_mode(const char *text)
 	return MODE_AUTO;
 }
 
-static const char *parse_peers(const char *list)
+/* Comma-separated names, none of which is empty. @wrong: what to say otherwise. */
+static const char *parse_list(const char *list, bool (*known_name)(const char *, size_t),
+			      const char *wrong)
 {
 	const char *name = list;
 
-	if (!strcmp(list, "none"))
-		return list;
 	for (;;) {
 		size_t len = strcspn(name, ",");
 
-		if (!peer_known(name, len))
-			usage_error("no such peer", name);
+		if (!known_name(name, len))
+			usage_error(wrong, name);
 		if (!name[len])
 			return list;
 		name += len + 1;
 	}
+}
+
+static const char *parse_peers(const char *list)
+{
+	return strcmp(list, "none") ? parse_list(list, peer_known, "no such peer") : list;
 }
 
 static void print_machine(void)
@@ -242,6 +257,9 @@ static void apply_option(int id, struct options *options)
 		break;
 	case OPT_PEERS:
 		options->peers = parse_peers(optarg);
+		break;
+	case OPT_PROGRAMS:
+		options->programs = parse_list(optarg, program_known, "no such program");
 		break;
 	case OPT_TOUCH:
 		options->touch = TOUCH_ALWAYS;

@@ -8,10 +8,16 @@
 
 #include "bench.h"
 
-#define KMEM_SONAME "libkmem.so.0"
+#define KMEM_SONAME		"libkmem.so.0"
+#define KMEM_MALLOC_SONAME	"libkmem-malloc.so.0"
 
 static struct library kmem = {
 	.name = "libkmem", .soname = KMEM_SONAME, .mark = "libkmem",
+};
+
+/* Stands beside libkmem. */
+static struct library kmem_malloc = {
+	.name = "libkmem-malloc", .soname = KMEM_MALLOC_SONAME, .mark = "libkmem-malloc",
 };
 
 static struct library peers[] = {
@@ -36,8 +42,7 @@ bool peer_known(const char *name, size_t len)
 	return false;
 }
 
-/* Is @name one of the comma-separated @list? NULL lists all. */
-static bool listed(const char *list, const char *name)
+bool listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -130,13 +135,42 @@ static bool probe_kmem(const struct options *options)
 	return false;
 }
 
+/* Empty if its malloc isn't the worker's: then only the scenario malloc misses it. */
+static void probe_kmem_malloc(const struct options *options)
+{
+	const char *slash = strrchr(kmem.path, '/');
+	int folder = slash ? (int)(slash + 1 - kmem.path) : 0;
+	char library[PATH_MAX];
+
+	kmem_malloc.path[0] = '\0';
+	if (snprintf(library, sizeof(library), "%.*s" KMEM_MALLOC_SONAME, folder, kmem.path) >=
+	    (int)sizeof(library))
+		return;
+	ask_once(library, "where\n", options, kmem_malloc.path, sizeof(kmem_malloc.path));
+	if (!strstr(kmem_malloc.path, kmem_malloc.mark))
+		kmem_malloc.path[0] = '\0';
+}
+
 bool libraries_probe(const struct options *options)
 {
 	size_t i;
 
 	for (i = 0; i < NR_PEERS; i++)
 		probe_peer(&peers[i], options);
-	return probe_kmem(options);
+	if (!probe_kmem(options))
+		return false;
+	probe_kmem_malloc(options);
+	return true;
+}
+
+const char *libkmem_malloc_path(void)
+{
+	return kmem_malloc.path;
+}
+
+const char *glibc_path(void)
+{
+	return peers[0].path;
 }
 
 const char *libkmem_path(void)
@@ -154,6 +188,12 @@ void libraries_json(FILE *f)
 		fputs(": ", f);
 		json_string(f, kmem.path);
 		separator = ", ";
+	}
+	if (kmem_malloc.path[0]) {
+		fputs(separator, f);
+		json_string(f, kmem_malloc.name);
+		fputs(": ", f);
+		json_string(f, kmem_malloc.path);
 	}
 	for (i = 0; i < NR_PEERS; i++) {
 		if (!peers[i].path[0])

@@ -71,6 +71,7 @@ extern const struct scenario scenario_dirtree;
 extern const struct scenario scenario_scale;
 extern const struct scenario scenario_scale_memory;
 extern const struct scenario scenario_slabs;
+extern const struct scenario scenario_observe;
 
 /** bulk_loop() - job->n objects, in job->objs, allocated and freed per turn; @ctx: the job */
 uint64_t bulk_loop(void *ctx, uint64_t loops);

@@ -106,4 +106,40 @@ enum scale_memory_value { SCALE_KIB };
 /* Of bulk-slabs: ns per object. */
 enum slabs_value { SLABS_NS };
 
+/*
+ * job->args of observe is "%u %u %u": has the reader a CPU of its own, pairs of halves,
+ * readings in a half. n: caches. The programs are named in the environment.
+ */
+#define OBSERVE_READER		"OBSERVE_READER"
+#define OBSERVE_KMEM		"OBSERVE_KMEM"
+#define OBSERVE_EVERY_MS	100u
+
+enum observe_value {
+	OBSERVE_READ_MS,	/* of a reading by who is attached */
+	OBSERVE_READ_CPU_MS,	/* its CPU time */
+	OBSERVE_INFO_MS,	/* of `kmem info --json`, the whole process */
+	OBSERVE_SLOWER,		/* percent, that the target is while it is read */
+	OBSERVE_NS,		/* per object of the target while it isn't */
+	NR_OBSERVE_VALUES
+};
+
+/* The case of malloc and malloc-peak that sums the others up. */
+#define MALLOC_MEAN	"geometric mean"
+
+enum malloc_value {
+	MALLOC_MS,
+	MALLOC_CPU_MS,		/* of all threads, start and end included */
+	MALLOC_FAULTS,		/* page faults */
+	MALLOC_KIB,		/* resident at most */
+	NR_MALLOC_VALUES
+};
+
+/* Of malloc-burst. */
+enum malloc_burst_value {
+	MALLOC_SHARE,		/* of the two below */
+	MALLOC_AFTER_KIB,
+	MALLOC_BURST_KIB,	/* resident at most */
+	NR_MALLOC_BURST_VALUES
+};
+
 #endif /* BENCH_WORK_H */

@@ -266,6 +266,43 @@ def table_shows_what_is_published_of_groups():
     assert '| pairs | 110, 85 | ms |' in text and '| sendto | 2576, 2989, 2984 | ms |' in text
 
 
+def index_says_what_is_missed_and_why():
+    judged = load('results-table').judged
+    row = '| pair, 256 B | 3.50 | best malloc | 0.90 | <= 0.70 | pair.json |'
+    assert judged(row, {})[4:6] == ['**missed**', '**not explained**']
+    assert judged(row, {'pair, 256 B over best malloc': 'so'})[4:6] == ['**missed**', 'so']
+    assert judged(row.replace('0.90', '0.70'), {})[4:6] == ['met', '']
+    more = '| objects | - | - | 512 | >= 500 | rcu.json |'
+    assert judged(more, {})[4] == 'met' and judged(more.replace('512', '499'), {})[4] != 'met'
+    assert judged(more.replace('512', '-'), {})[4] == 'not measured'
+
+
+def plots_have_every_allocator_with_its_range():
+    module = load('results-plots')
+    one = grid_result()
+    for row in one['parts'][0]['rows']:
+        row['n'] = 1
+    plot, = module.grid_plots(one)
+    text = '\n'.join(module.script(plot, "m, `c'", 'out.svg'))
+    rows = grid_result()['parts'][0]['rows']
+    for row in rows:
+        rounds = row['ns_rounds']
+        point = f'{sorted(rounds)[len(rounds) // 2]!r} {min(rounds)!r} {max(rounds)!r}'
+        assert point in text and f'title "{row["allocator"]}"' in text, (row, text)
+    assert '`' not in text, 'gnuplot would execute it'
+
+
+def plots_make_lines_of_many_sizes():
+    module = load('results-plots')
+    rows = [{'allocator': name, 'size': 64, 'n': n, 'ns_rounds': [1, 3, n]}
+            for name in ('kmem', 'glibc') for n in (1, 8, 16, 32, 34, 250)]
+    plot, = module.rows_plots({'scenario': 'bulk', 'rows': rows})
+    text = '\n'.join(module.script(plot, 'm', 'out.svg'))
+    assert 'yerrorlines' in text and 'boxes' not in text, text
+    assert '\n250 3 1 250\n' in text, text
+    assert '"32" 32' in text and '"34" 34' not in text, 'no room for it'
+
+
 def grid_result():
     """As of a scenario of rows by cases."""
     def row(name, rounds, **more):
@@ -302,7 +339,7 @@ def table_shows_rows_by_cases_as_they_describe_themselves():
 def main():
     cases = [(name, case) for name, case in globals().items()
              if name.startswith(('run_tests_', 'limits_', 'layers_',
-                                 'fastpath_', 'symbols_', 'table_'))
+                                 'fastpath_', 'symbols_', 'table_', 'index_', 'plots_'))
              and name != 'limits_of']
     print(f'1..{len(cases)}')
     failed = 0

@@ -10,7 +10,7 @@
 
 #include "workload.h"
 
-#define NR_SLOTS	50000u
+#define NR_SLOTS	(SHARED ? 100000u : 50000u)
 
 static struct workload workload;
 static _Atomic(char *) slots[SHARED ? 1 : WORKLOAD_MAX_THREADS][NR_SLOTS];

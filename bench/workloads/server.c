@@ -9,7 +9,7 @@
 
 #include "workload.h"
 
-#define NR_SLOTS	40000u
+#define NR_SLOTS	60000u
 #define NR_GENERATIONS	10u
 #define MIN_SIZE	10u
 #define MAX_SIZE	500u

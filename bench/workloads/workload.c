@@ -73,10 +73,11 @@ void workload_end(const struct workload *workload)
 	uint64_t took = now_ns() - workload->start_ns;
 	struct timespec left = { workload->idle_s, 0 };
 
+	printf("%" PRIu64 " %" PRIu64 " ", took, status_bytes("\nVmHWM:"));
+	fflush(stdout);
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;
-	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", took, status_bytes("\nVmHWM:"),
-	       status_bytes("\nVmRSS:"));
+	printf("%" PRIu64 "\n", status_bytes("\nVmRSS:"));
 }
 
 void workload_threads(unsigned int nr, void *(*fn)(void *))

@@ -3,9 +3,9 @@
  * workload.h - what the programs of `kmem-bench malloc` share
  *
  * Each is a whole program for a preloaded malloc: "PROGRAM THREADS OPS IDLE" does
- * OPS operations in each of THREADS threads, frees all, sleeps IDLE seconds and
- * prints one line: ns of the work, bytes resident at most, bytes resident at the
- * end. The work is fixed, so its time is what is compared.
+ * OPS operations in each of THREADS threads, frees all, and prints ns of the work and
+ * bytes resident at most; sleeps IDLE seconds and prints, on the same line, bytes
+ * resident then. The work is fixed, so its time is what is compared.
  */
 #ifndef BENCH_WORKLOAD_H
 #define BENCH_WORKLOAD_H

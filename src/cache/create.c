@@ -62,6 +62,8 @@ void cache_describe(struct kmem_abi_root *root)
 	};
 	root->cache_ctor = ABI_FIELD(struct kmem_cache, pool.ctor);
 	root->cache_usersize = ABI_FIELD(struct kmem_cache, usersize);
+	root->cache_charge = ABI_FIELD(struct kmem_cache, memcg.charge);
+	root->cache_kind = ABI_FIELD(struct kmem_cache, memcg.kind);
 	root->alias.next = ABI_FIELD(struct cache_alias, next);
 	root->alias.name = (struct kmem_abi_field) {
 		offsetof(struct cache_alias, name), KMEM_ABI_TEXT,

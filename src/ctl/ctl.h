@@ -14,6 +14,7 @@ struct options {
 	bool drain_each;
 	bool housekeeper;
 	bool control;
+	unsigned int report;
 	bool memcg_stock;
 	bool memcg_stat_cache;
 	unsigned int array;
@@ -63,5 +64,12 @@ void control_prepare(void);
 void control_start(void);
 void control_construct(void);
 void control_child(void);
+
+/* exit_report.c */
+
+/* The options have been read. */
+void exit_report_start(void);
+/* Start the library if it will be asked for a report: there may be no other reason. */
+void exit_report_construct(void);
 
 #endif /* CTL_CTL_H */

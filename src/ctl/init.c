@@ -66,6 +66,7 @@ static void start(void)
 		.max_pending = options.kfree_rcu_max_pending,
 	};
 	control_prepare();
+	exit_report_start();
 	root_start();
 }
 
@@ -119,4 +120,5 @@ static __attribute__((constructor)) void register_early(void)
 {
 	fork_register();
 	control_construct();
+	exit_report_construct();
 }

@@ -55,6 +55,8 @@ static const struct option table[] = {
 	  "0: give no memory back by itself" },
 	{ "control", OPT_BOOL, &options.control, 0,
 	  "1: kmem shrink and kmem validate may act inside, by a socket" },
+	{ "report", OPT_NUMBER, &options.report, 2147483647,
+	  "1: figures on standard error when a process ends; more: of that process" },
 	{ "memcg_stock", OPT_BOOL, &options.memcg_stock, 0,
 	  "0: every charge goes to the group at once; nothing charged ahead" },
 	{ "memcg_stat_cache", OPT_BOOL, &options.memcg_stat_cache, 0,

@@ -54,7 +54,9 @@ void root_start(void)
 
 	slab_describe(root);
 	pcpu_describe(root);
+	memcg_describe(root);
 	cache_describe(root);
+	rcu_describe(root);
 	memcpy(root->stat_names, stat_names, sizeof(stat_names));
 	strncpy(root->version, KMEM_VERSION, sizeof(root->version) - 1);
 	options_print(root->options, sizeof(root->options));

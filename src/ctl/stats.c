@@ -260,6 +260,88 @@ static void json_rcu(FILE *f)
 	putc('}', f);
 }
 
+static void json_limit(FILE *f, struct mem_cgroup *memcg, const char *name,
+		       const char *file)
+{
+	char text[32];
+	ssize_t len = mem_cgroup_read(memcg, file, text, sizeof(text));
+
+	/* The root has no such file. */
+	if (len <= 0 || !strcmp(text, "max\n"))
+		fprintf(f, ", \"%s\": null", name);
+	else
+		fprintf(f, ", \"%s\": %.*s", name, (int)len - 1, text);
+}
+
+static void json_group_figures(FILE *f, struct mem_cgroup *memcg)
+{
+	struct mem_cgroup_events events = { 0 };
+	struct mem_cgroup_stat stat = { 0 };
+
+	mem_cgroup_stat(memcg, &stat);
+	mem_cgroup_events(memcg, &events);
+	fprintf(f, ", \"kernel\": %lu, \"slab_reclaimable\": %lu, "
+		"\"slab_unreclaimable\": %lu, \"slab\": %lu",
+		(unsigned long)stat.kernel, (unsigned long)stat.slab_reclaimable,
+		(unsigned long)stat.slab_unreclaimable, (unsigned long)stat.slab);
+	fprintf(f, ", \"events\": {\"low\": %lu, \"high\": %lu, \"max\": %lu, "
+		"\"oom\": %lu, \"oom_kill\": %lu, \"oom_group_kill\": %lu}}",
+		(unsigned long)events.low, (unsigned long)events.high,
+		(unsigned long)events.max, (unsigned long)events.oom,
+		(unsigned long)events.oom_kill, (unsigned long)events.oom_group_kill);
+}
+
+/* A path that is longer than a page. No cache's figures change by it. */
+static bool json_long_path(FILE *f, struct mem_cgroup *memcg)
+{
+	ssize_t len = -ENOSPC;
+	char *path = NULL;
+	size_t size;
+
+	for (size = 2 * PAGE_SIZE; len == -ENOSPC && section_enter(); size *= 2) {
+		path = meta_take(size);
+		section_leave();
+		if (!path)
+			return false;
+		len = mem_cgroup_path(memcg, path, size);
+		if (len > 0)
+			json_string(f, path);
+		if (section_enter()) {
+			meta_give(path, size);
+			section_leave();
+		}
+	}
+	return len > 0;
+}
+
+/* null: it was removed meanwhile. */
+static void json_path(FILE *f, struct mem_cgroup *memcg)
+{
+	char path[PAGE_SIZE];
+	ssize_t len = mem_cgroup_path(memcg, path, sizeof(path));
+
+	if (len > 0)
+		json_string(f, path);
+	else if (len != -ENOSPC || !json_long_path(f, memcg))
+		fputs("null", f);
+}
+
+static bool json_group(struct mem_cgroup *memcg, void *arg)
+{
+	struct json_state *state = arg;
+	FILE *f = state->f;
+
+	fprintf(f, "%s\n    {\"path\": ", state->more ? "," : "");
+	state->more = true;
+	json_path(f, memcg);
+	fprintf(f, ", \"current\": %zu, \"peak\": %zu", mem_cgroup_current(memcg),
+		mem_cgroup_peak(memcg));
+	json_limit(f, memcg, "high", "memory.high");
+	json_limit(f, memcg, "max", "memory.max");
+	json_group_figures(f, memcg);
+	return true;
+}
+
 int kmem_stats_json(FILE *f)
 {
 	struct json_state state = { .f = f };
@@ -269,6 +351,10 @@ int kmem_stats_json(FILE *f)
 	json_string(f, kmem_mode());
 	fprintf(f, ",\n  \"resident\": %zu,\n  \"caches\": [", resident);
 	kmem_for_each_cache(json_cache, &state);
+	fputs("\n  ]", f);
+	state.more = false;
+	fputs(",\n  \"groups\": [", f);
+	mem_cgroup_for_each(NULL, json_group, &state);
 	fputs("\n  ]", f);
 	json_rcu(f);
 	fputs("\n}\n", f);

@@ -10,6 +10,12 @@
 
 /* A block that was given back at this fraction is worth making shorter. */
 #define SHRINK_FRACTION	4
+/*
+ * A block that grows by less than a quarter and has to be copied grows again, most
+ * likely: it gets a quarter more than was asked for, unless its pages can be moved.
+ */
+#define GROWTH_FRACTION	4
+#define GROWTH_MAX	((size_t)2 << 20)
 
 static void *take(size_t size, size_t align, unsigned int node, bool *zeroed)
 {
@@ -122,6 +128,19 @@ static void *move(void *p, size_t old_size, size_t size, size_t align, gfp_t fla
 	return new;
 }
 
+static void *move_grown(void *p, size_t old_size, size_t size, size_t align,
+			gfp_t flags)
+{
+	size_t room = size + size / GROWTH_FRACTION;
+	void *new = NULL;
+
+	/* A group pays for what was asked for. */
+	if (room <= GROWTH_MAX && size - old_size < old_size / GROWTH_FRACTION &&
+	    !(flags & __GFP_ACCOUNT))
+		new = move(p, old_size, room, align, flags | __GFP_NOWARN);
+	return new ? new : move(p, old_size, size, align, flags);
+}
+
 void *large_realloc(void *p, size_t size, size_t align, gfp_t flags)
 {
 	size_t old_size = block_size(p), growth;
@@ -142,5 +161,5 @@ void *large_realloc(void *p, size_t size, size_t align, gfp_t flags)
 		return NULL;
 	if (resize(p, size, growth, flags))
 		return p;
-	return move(p, old_size, size, align, flags);
+	return move_grown(p, old_size, size, align, flags);
 }

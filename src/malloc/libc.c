@@ -2,9 +2,9 @@
 /*
  * malloc/libc.c - blocks of the C library's own malloc
  *
- * A library that was opened with RTLD_DEEPBIND calls libc's malloc, and what it
- * returns may be freed by code that calls ours. With debugging on, this is
- * reported, as a wrong pointer would be.
+ * A library that was opened with RTLD_DEEPBIND before ours was there calls libc's
+ * malloc, and what it returns may be freed by code that calls ours. With debugging
+ * on, this is reported, as a wrong pointer would be.
  */
 #include "malloc.h"
 

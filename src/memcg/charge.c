@@ -63,6 +63,20 @@ void stock_start(void)
 		      offsetof(struct memcg_stock, refs) : pcpu_closed());
 }
 
+void stock_describe(struct kmem_abi_root *root)
+{
+	root->stock = (uintptr_t)&stock_offset;
+	root->stock_entries = offsetof(struct memcg_stock, entries);
+	root->nr_stock_entries = STOCK_ENTRIES;
+	root->stock_entry_size = sizeof(struct stock_entry);
+	root->stock_entry = (struct kmem_abi_stock) {
+		.objcg = ABI_FIELD(struct stock_entry, objcg),
+		.bytes = ABI_FIELD(struct stock_entry, bytes),
+		.nr = ABI_FIELD(struct stock_entry, nr),
+		.stat = ABI_FIELD(struct stock_entry, stat),
+	};
+}
+
 static struct memcg_stock *stock_of(unsigned int cpu)
 {
 	return pcpu_raw(load_acquire(&stock_offset), cpu);

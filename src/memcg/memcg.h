@@ -88,6 +88,9 @@ struct memcg_move {
 	bool ahead;		/* not needed now: stay below memory.high as well */
 };
 
+/* read.c: what tools have to know of groups. */
+void memcg_describe(struct kmem_abi_root *out);
+
 /* charge.c */
 
 /**

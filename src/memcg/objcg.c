@@ -27,6 +27,21 @@ static struct {
 /* Each Protects what is marked [D]; the first is the root's. Rank: domain, root. */
 static struct lock domains[NR_DOMAINS];
 
+void objcg_describe(struct kmem_abi_root *root)
+{
+	root->tags = (uintptr_t)table.chunks;
+	root->tags_per_chunk = CHUNK_RECORDS;
+	root->nr_tag_chunks = MAX_CHUNKS;
+	root->objcg_own = OBJCG_OWN;
+	root->objcg_size = sizeof(struct obj_cgroup);
+	root->objcg = (struct kmem_abi_objcg) {
+		.link = ABI_FIELD(struct obj_cgroup, link),
+		.memcg = ABI_FIELD(struct obj_cgroup, memcg),
+		.nr = ABI_FIELD(struct obj_cgroup, nr),
+		.dead = ABI_FIELD(struct obj_cgroup, dead),
+	};
+}
+
 struct obj_cgroup *objcg_of(uint32_t tag)
 {
 	/* Acquire: pairs with the release in grow_locked(). */

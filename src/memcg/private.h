@@ -109,6 +109,8 @@ static inline bool is_below(const struct mem_cgroup *memcg,
 
 /* The obj_cgroup of a tag that is in use, or was: records never go away. */
 struct obj_cgroup *objcg_of(uint32_t tag);
+/* For memcg_describe(). */
+void objcg_describe(struct kmem_abi_root *root);
 /* Tag 0 is never given out. NULL: no memory. nr is OBJCG_OWN. In a section. */
 struct obj_cgroup *objcg_new(void);
 /* Nothing refers to it any more; no lock held. */
@@ -131,6 +133,8 @@ void refs_open(struct mem_cgroup *memcg);
 /* No user has a reference: take all that are kept; how many. In a section. */
 uint64_t refs_close(struct mem_cgroup *memcg);
 
+/* For memcg_describe(). */
+void stock_describe(struct kmem_abi_root *root);
 /* Make room for stocks, once, if options want any. With the tree's lock. */
 void stock_start(void);
 /* What stocks hold for groups at or below @top (NULL: all) goes back. */

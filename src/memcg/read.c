@@ -7,6 +7,35 @@
  */
 #include "private.h"
 
+#include <kmem/abi.h>
+
+/* The order that it gives for statistics and events. */
+_Static_assert(MEMCG_RECLAIMABLE == 0 && MEMCG_UNRECLAIMABLE == 1 && MEMCG_LARGE == 2 &&
+	       MEMCG_HIGH == 0 && MEMCG_MAX == 1 && MEMCG_OOM == 2, "see kmem/abi.h");
+
+void memcg_describe(struct kmem_abi_root *out)
+{
+	out->groups = (uintptr_t)&root;
+	out->group_size = sizeof(struct mem_cgroup);
+	out->group = (struct kmem_abi_group) {
+		.parent = ABI_FIELD(struct mem_cgroup, parent),
+		.children = ABI_FIELD(struct mem_cgroup, children),
+		.sibling = ABI_FIELD(struct mem_cgroup, sibling),
+		.objcgs = ABI_FIELD(struct mem_cgroup, objcgs),
+		.name = ABI_FIELD(struct mem_cgroup, name),
+		.tag = ABI_FIELD(struct mem_cgroup, tag),
+		.usage = ABI_FIELD(struct mem_cgroup, usage),
+		.peak = ABI_FIELD(struct mem_cgroup, peak),
+		.max = ABI_FIELD(struct mem_cgroup, max),
+		.high = ABI_FIELD(struct mem_cgroup, high),
+		.events = ABI_FIELD(struct mem_cgroup, events),
+		.events_local = ABI_FIELD(struct mem_cgroup, events_local),
+		.stat = ABI_FIELD(struct mem_cgroup, stat),
+	};
+	objcg_describe(out);
+	stock_describe(out);
+}
+
 static uint64_t usage_of(struct mem_cgroup *memcg)
 {
 	uint64_t usage;

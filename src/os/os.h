@@ -107,6 +107,8 @@ void os_sleep_ms(unsigned int ms);
 void os_signals_block(sigset_t *before);
 void os_signals_restore(const sigset_t *before);
 uint64_t os_now_ns(void);
+/* What the calling thread has used of CPUs. */
+uint64_t os_thread_cpu_ns(void);
 /* True at most once in @interval_ns; *@next, 0 at first, keeps when again. */
 bool os_every(_Atomic(uint64_t) *next, uint64_t interval_ns);
 /* Bits that differ from process to process; for secrets. */

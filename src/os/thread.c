@@ -120,6 +120,14 @@ uint64_t os_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t os_thread_cpu_ns(void)
+{
+	struct timespec t = { 0, 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 bool os_every(_Atomic(uint64_t) *next, uint64_t interval_ns)
 {
 	uint64_t now = os_now_ns(), due = load_relaxed(next);

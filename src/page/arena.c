@@ -185,12 +185,15 @@ static struct page *new_chunks(size_t nr_pages, size_t align, unsigned int node)
 /* One for the buddy system of a node. */
 static struct page *new_chunk(unsigned int node)
 {
-	struct page *page = new_chunks(CHUNK_PAGES, 1, node);
+	uint32_t chunk = parked_take_chunk(node);
+	struct page *page = chunk == CHUNK_NONE ? new_chunks(CHUNK_PAGES, 1, node) :
+						  chunk_page(chunk);
 
 	if (!page)
 		return NULL;
+	set_node(page, node);
 	page->head.order = CHUNK_ORDER;
-	page->head.dirty = false;
+	page->head.dirty = chunk != CHUNK_NONE;
 	return page;
 }
 

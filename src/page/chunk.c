@@ -381,11 +381,17 @@ void chunks_give(uint32_t first, size_t nr)
 	lock_drop(&range.lock);
 }
 
-void chunks_shrink(uint32_t first, size_t nr, size_t keep)
+void chunks_split(uint32_t first, size_t nr, size_t keep)
 {
 	lock_take(&range.lock);
 	mark_locked(first, (uint32_t)keep, CHUNK_TAKEN);
+	mark_locked(first + (uint32_t)keep, (uint32_t)(nr - keep), CHUNK_TAKEN);
 	lock_drop(&range.lock);
+}
+
+void chunks_shrink(uint32_t first, size_t nr, size_t keep)
+{
+	chunks_split(first, nr, keep);
 	chunks_give(first + (uint32_t)keep, nr - keep);
 }
 

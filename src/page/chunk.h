@@ -18,6 +18,8 @@ bool chunks_grow(uint32_t first, size_t old_pages, size_t new_pages);
 /* Take the chunks that follow a taken run, if they are free. */
 bool chunks_extend(uint32_t first, size_t nr, size_t more, size_t bytes);
 void chunks_give(uint32_t first, size_t nr);
+/* Two taken runs of one: its first @keep chunks, 0 < @keep < @nr, and the others. */
+void chunks_split(uint32_t first, size_t nr, size_t keep);
 /* Give all of a run back but its first @keep > 0 chunks. */
 void chunks_shrink(uint32_t first, size_t nr, size_t keep);
 /*
@@ -55,6 +57,8 @@ static inline void *chunk_address(uint32_t chunk)
 void parked_put(struct page *page);
 /* One of @nr_pages, at a multiple of @align bytes, dirty; NULL: none is parked. */
 struct page *parked_take(size_t nr_pages, size_t align, unsigned int node);
+/* A chunk for page runs, usable and dirty, of the block parked longest; or CHUNK_NONE. */
+uint32_t parked_take_chunk(unsigned int node);
 /* Give all back, or those that weren't needed since the last call; pages. */
 size_t parked_release(bool all);
 

@@ -193,6 +193,8 @@ static inline bool reserve_in_use(void)
 	return load_relaxed(&reserve_pieces) != 0;
 }
 void reserve_give(void *addr);
+/* For kmem/abi.h: its address, bytes, and how far before a piece its size stands. */
+uintptr_t reserve_range(size_t *size, uint32_t *field);
 /* Usable bytes of an allocation from the reserve. */
 size_t reserve_size(const void *addr);
 

@@ -5,7 +5,8 @@
  * A block of several MiB that is freed and allocated again would cost a page fault
  * for every page each time. So it is parked: its chunks stay taken, its pages
  * usable and dirty. The housekeeper, a trim, and whoever finds no free chunk give
- * parked blocks back, the longest parked first.
+ * parked blocks back, the longest parked first. Who needs a chunk for page runs takes
+ * one of theirs, rather than make memory resident while this lies idle.
  */
 #include "chunk.h"
 
@@ -127,6 +128,54 @@ struct page *parked_take(size_t nr_pages, size_t align, unsigned int node)
 		unlink_locked(page);
 	lock_drop(&parked.lock);
 	return page && fit(page, nr_pages) ? page : NULL;
+}
+
+static struct page *oldest_locked(unsigned int node)
+{
+	struct list_head *pos;
+	struct page *page;
+
+	for (pos = parked.blocks.prev; pos != &parked.blocks; pos = pos->prev) {
+		page = list_entry(pos, struct page, link);
+		if (page->head.node == node)
+			return page;
+	}
+	return NULL;
+}
+
+/* Park what follows the first chunk of a block that is off the list. */
+static void park_rest(const struct page *page)
+{
+	struct page *rest = chunk_page(page_chunk(page) + 1);
+
+	chunks_split(page_chunk(page), chunks_for(page->head.nr_pages), 1);
+	rest->head = page->head;
+	rest->head.nr_pages -= (uint32_t)CHUNK_PAGES;
+	lock_take(&parked.lock);
+	list_add_tail(&rest->link, &parked.blocks);
+	parked.nr_pages += rest->head.nr_pages;
+	parked.low_pages += rest->head.nr_pages;
+	lock_drop(&parked.lock);
+}
+
+/* The first of a block: it is usable as a whole, and what was never used comes last. */
+uint32_t parked_take_chunk(unsigned int node)
+{
+	struct page *page;
+
+	lock_take(&parked.lock);
+	page = oldest_locked(node);
+	if (page)
+		unlink_locked(page);
+	lock_drop(&parked.lock);
+	if (!page)
+		return CHUNK_NONE;
+	if (chunks_for(page->head.nr_pages) > 2)
+		park_rest(page);
+	else
+		/* What would remain is no block of whole chunks: see arena_take(). */
+		chunks_shrink(page_chunk(page), 2, 1);
+	return page_chunk(page);
 }
 
 size_t parked_release(bool all)

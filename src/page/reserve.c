@@ -89,6 +89,13 @@ size_t reserve_size(const void *addr)
 	return ((const struct reserve_piece *)addr - 1)->size;
 }
 
+uintptr_t reserve_range(size_t *size, uint32_t *field)
+{
+	*size = RESERVE_BLOCKS * RESERVE_BLOCK;
+	*field = sizeof(struct reserve_piece) - offsetof(struct reserve_piece, size);
+	return (uintptr_t)reserve.base;
+}
+
 void reserve_give(void *addr)
 {
 	size_t block = ((struct reserve_piece *)addr - 1)->block;

@@ -130,6 +130,10 @@ void pcpu_describe(struct kmem_abi_root *root)
 	root->count_bits = SLOT_COUNT_BITS;
 	root->nr_lanes = PCPU_LANES;
 	root->lane_size = PCPU_LANE_SIZE;
+	/* The lower half of its bounds: see tag_of() in lane.c. */
+	root->lane_tag = (struct kmem_abi_field) {
+		offsetof(struct pcpu_slot, bounds), sizeof(uint32_t),
+	};
 	root->depot_size = sizeof(struct depot);
 	root->depot.nr = ABI_FIELD(struct depot, nr);
 	memcpy(root->mode, region.mode, sizeof(root->mode));

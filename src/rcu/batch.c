@@ -97,7 +97,7 @@ static uint64_t ready_bytes(void)
 		lock_take(&rcu.lock);
 		bytes = rcu.ready.bytes;
 		if (rcu.ready.blocks)
-			rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
+			rcu_arm_locked(&rcu.gather_at, rcu_gather_time());
 		lock_drop(&rcu.lock);
 		section_leave();
 	}

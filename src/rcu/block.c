@@ -157,10 +157,27 @@ static void count_block(struct rcu_block *block)
 	block->offset = same ? run & ENTRY_OFFSET : 0;
 }
 
+uint64_t rcu_gather_time(void)
+{
+	uint64_t rest = GATHER_REST * load_relaxed(&rcu.gp_cost_ns);
+
+	return os_now_ns() + max((uint64_t)GATHER_NS, min(rest, (uint64_t)GATHER_MAX_NS));
+}
+
+/* When the blocks are worth a grace period. */
+static uint64_t queued_time_locked(void)
+{
+	if (rcu.queued.blocks < GATHER_BLOCKS)
+		return rcu_gather_time();
+	if (rcu.queued.blocks >= GATHER_MANY)
+		return 0;
+	return load_relaxed(&rcu.gp_end_ns) + min(load_relaxed(&rcu.gp_cost_ns),
+						  (uint64_t)GATHER_MAX_NS);
+}
+
 bool rcu_queue_locked(struct rcu_block *block)
 {
-	uint64_t at = rcu.queued.blocks < GATHER_BLOCKS ?
-		      os_now_ns() + GATHER_NS : 0;
+	uint64_t at = queued_time_locked();
 
 	block->stripe = (uint16_t)(pcpu_current() % RCU_STRIPES);
 	queue_add(&rcu.queued, block);

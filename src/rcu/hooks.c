@@ -14,7 +14,7 @@
 static bool arm_slabs_locked(void)
 {
 	if (rcu.nr_slabs >= GATHER_SLABS)
-		return rcu_arm_locked(&rcu.gather_at, os_now_ns() + GATHER_NS);
+		return rcu_arm_locked(&rcu.gather_at, rcu_gather_time());
 	return rcu_arm_locked(&rcu.drain_at, rcu_drain_time());
 }
 

@@ -36,7 +36,7 @@ void rcu_push_link(struct rcu_head *head, void *obj)
 	}
 	rcu_arm(&rcu.drain_at, rcu_drain_time());
 	if (nr % RCU_BLOCK_OBJS == 0)
-		rcu_arm(&rcu.gather_at, os_now_ns() + GATHER_NS);
+		rcu_arm(&rcu.gather_at, rcu_gather_time());
 	section_leave();
 }
 

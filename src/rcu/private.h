@@ -22,13 +22,19 @@
 #define NEVER	UINT64_MAX
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Full blocks wait so long for more, unless there are many already. */
-#define GATHER_NS	1000000u
 /*
- * Full blocks wait for no more once there are so many: fewer mean more grace
- * periods, each of which interrupts all CPUs that run the program.
+ * A grace period interrupts all CPUs that run the program, and what it costs is
+ * between microseconds and milliseconds (membarriers in a virtual machine, with
+ * readers about). So full blocks wait for more, until the role has had
+ * GATHER_REST times as long a rest as its last grace periods took of a CPU, and at
+ * least GATHER_NS, at most GATHER_MAX_NS.
  */
+#define GATHER_NS	1000000u
+#define GATHER_MAX_NS	20000000u
+#define GATHER_REST	8u
+/* So many blocks wait for a rest of once that time, so many for none. */
 #define GATHER_BLOCKS	64u
+#define GATHER_MANY	512u
 
 /* Pointers to objects of slabs, and to large blocks, never share a block. */
 enum rcu_channel { CHANNEL_SLAB, CHANNEL_LARGE, NR_CHANNELS };
@@ -100,6 +106,8 @@ struct rcu {
 	uint64_t refill_at;		/* [L] not before */
 
 	uint64_t gather_at;		/* [L] when full blocks are collected */
+	_Atomic(uint64_t) gp_cost_ns;	/* of the role's CPU, smoothed */
+	_Atomic(uint64_t) gp_end_ns;	/* of the last one */
 	uint64_t drain_at;		/* [L] when arrays are, too */
 	uint64_t sleeps_until;		/* [L] ctl's thread; 0: it's awake */
 	_Atomic(bool) attended;		/* [L] ctl's thread is there */
@@ -256,6 +264,8 @@ bool rcu_arm_locked(uint64_t *which, uint64_t at);
 void rcu_arm(uint64_t *which, uint64_t at);
 /* When what is queued now is looked at, full or not: kfree_rcu_drain_msec. */
 uint64_t rcu_drain_time(void);
+/* When a few blocks, or other things, that are queued now are worth a grace period. */
+uint64_t rcu_gather_time(void);
 /* In a section: wake the thread, or ask for one. */
 void rcu_ring(void);
 /* Between these, the caller alone calls ops->synchronize() and moves batches. */

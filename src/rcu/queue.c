@@ -20,7 +20,7 @@
 /* Ready blocks from which on a caller frees two for each that it queues. */
 #define HELP_TWICE	(4 * GATHER_BLOCKS)
 /* Queued blocks from which on the worker is given way. */
-#define YIELD_BLOCKS	(4 * GATHER_BLOCKS)
+#define YIELD_BLOCKS	GATHER_MANY
 #define ENQUEUE_TRIES	4
 #define LIMIT_REPORT_NS	UINT64_C(5000000000)
 

@@ -26,6 +26,9 @@ struct rcu_options {
 };
 extern hidden struct rcu_options rcu_options;
 
+/* stats.c: what tools have to know of kfree_rcu. */
+void rcu_describe(struct kmem_abi_root *root);
+
 /* At start: slabs and caches know of RCU from here on. */
 void rcu_set_hooks(void);
 

@@ -3,7 +3,79 @@
 #include "private.h"
 
 #include <errno.h>
+#include <kmem/abi.h>
 #include <string.h>
+
+#define QUEUE_FIELDS(queue)					\
+	{							\
+		.blocks = ABI_FIELD(struct rcu, queue.blocks),	\
+		.objs = ABI_FIELD(struct rcu, queue.objs),	\
+		.bytes = ABI_FIELD(struct rcu, queue.bytes),	\
+		.since = ABI_FIELD(struct rcu, queue.since_ns),	\
+	}
+
+static void fields_describe(struct kmem_abi_rcu *out)
+{
+	*out = (struct kmem_abi_rcu) {
+		.ops = ABI_FIELD(struct rcu, ops),
+		.default_ops = ABI_FIELD(struct rcu, default_ops),
+		.slot = ABI_FIELD(struct rcu, array.slot),
+		.capacity = ABI_FIELD(struct rcu, array.capacity),
+		.queued = QUEUE_FIELDS(queued),
+		.batch = QUEUE_FIELDS(batch),
+		.ready = QUEUE_FIELDS(ready),
+		.ready_lists = ABI_FIELD(struct rcu, ready.lists),
+		.shared = ABI_FIELD(struct rcu, shared),
+		.nr_slabs = ABI_FIELD(struct rcu, nr_slabs),
+		.nr_spare = ABI_FIELD(struct rcu, nr_spare),
+		.links_since = ABI_FIELD(struct rcu, links_since_ns),
+		.taken = ABI_FIELD(struct rcu, taken),
+		.freed = ABI_FIELD(struct rcu, freed),
+		.links_freed = ABI_FIELD(struct rcu, links_freed),
+		.link_bytes_freed = ABI_FIELD(struct rcu, link_bytes_freed),
+		.called = ABI_FIELD(struct rcu, called),
+		.called_freed = ABI_FIELD(struct rcu, called_freed),
+		.large = ABI_FIELD(struct rcu, large),
+		.blocks = ABI_FIELD(struct rcu, blocks),
+		.batches = ABI_FIELD(struct rcu, batches),
+		.grace_periods = ABI_FIELD(struct rcu, grace_periods),
+		.drains = ABI_FIELD(struct rcu, drains),
+		.helped = ABI_FIELD(struct rcu, helped),
+		.slabs = ABI_FIELD(struct rcu, slabs),
+		.over_limit = ABI_FIELD(struct rcu, over_limit),
+		.limit_waits = ABI_FIELD(struct rcu, limit_waits),
+		.in_gp = ABI_FIELD(struct rcu, in_gp),
+		.role = ABI_FIELD(struct rcu, role),
+		.waiting = ABI_FIELD(struct rcu, waiting),
+		.helping = ABI_FIELD(struct rcu, helping),
+		.attended = ABI_FIELD(struct rcu, attended),
+		.orphan = ABI_FIELD(struct rcu, orphan),
+	};
+}
+
+void rcu_describe(struct kmem_abi_root *root)
+{
+	fields_describe(&root->rcu_fields);
+	/* The times of CPUs' arrays, at its end, are more than a field can say. */
+	root->rcu_size = offsetof(struct rcu, since_ns);
+	root->rcu = (uintptr_t)&rcu;
+	root->rcu_since = (uintptr_t)rcu.since_ns;
+	root->rcu_stripes = offsetof(struct rcu, stripes);
+	root->rcu_stripe_size = sizeof(struct rcu_stripe);
+	root->nr_stripes = RCU_STRIPES;
+	root->rcu_stripe = (struct kmem_abi_rcu_stripe) {
+		.objs = ABI_FIELD(struct rcu_stripe, objs),
+		.bytes = ABI_FIELD(struct rcu_stripe, bytes),
+		.since = ABI_FIELD(struct rcu_stripe, since_ns),
+	};
+	root->rcu_block_size = offsetof(struct rcu_block, objs);
+	root->rcu_block = (struct kmem_abi_rcu_block) {
+		.bytes = ABI_FIELD(struct rcu_block, bytes),
+		.since = ABI_FIELD(struct rcu_block, since_ns),
+		.nr = ABI_FIELD(struct rcu_block, nr),
+	};
+	root->rcu_ops_name = ABI_FIELD(struct kmem_rcu_ops, name);
+}
 
 /* Figures of what is queued; the age of the oldest is made from @oldest. */
 struct sums {

@@ -220,9 +220,19 @@ static void report_no_rcu(void)
 		       "kmem_rcu_set_ops(); objects wait");
 }
 
+/* The role's; others read them as hints. */
+static void note_cost(uint64_t cost)
+{
+	uint64_t before = load_relaxed(&rcu.gp_cost_ns);
+
+	store_relaxed(&rcu.gp_cost_ns, (3 * before + cost) / 4);
+	store_relaxed(&rcu.gp_end_ns, os_now_ns());
+}
+
 bool rcu_grace_period(void)
 {
 	const struct kmem_rcu_ops *ops = rcu_get_ops();
+	uint64_t cost;
 
 	if (!ops) {
 		report_no_rcu();
@@ -234,8 +244,11 @@ bool rcu_grace_period(void)
 	if (!rcu.worker_started && ops->worker_start)
 		ops->worker_start();
 	rcu.worker_started = true;
+	cost = os_thread_cpu_ns();
 	ops->synchronize();
+	cost = os_thread_cpu_ns() - cost;
 	leave_gp();
+	note_cost(cost);
 	add_relaxed(&rcu.grace_periods, 1);
 	return true;
 }

@@ -127,8 +127,27 @@ uint64_t slab_pool_close(struct slab_pool *pool)
 	return slab_pool_nr_slabs(pool);
 }
 
+static void pages_describe(struct kmem_abi_pages *pages)
+{
+	size_t reserve_size;
+
+	pages->base = hot.arena_base;
+	pages->nr = hot.arena_pages;
+	pages->map = (uintptr_t)hot.page_map;
+	pages->records = (uintptr_t)page_records;
+	pages->slab_bit = ENTRY_SLAB;
+	pages->block_bit = ENTRY_BLOCK;
+	pages->order_mask = ENTRY_ORDER;
+	pages->reserve = reserve_range(&reserve_size, &pages->reserve_field);
+	pages->reserve_size = reserve_size;
+	pages->pool = ABI_FIELD(struct slab, pool);
+	pages->stride = ABI_FIELD(struct slab_pool, stride);
+	pages->nr_pages = ABI_FIELD(struct page, head.nr_pages);
+}
+
 void slab_describe(struct kmem_abi_root *root)
 {
+	pages_describe(&root->pages);
 	root->nr_nodes = arena_nr_nodes();
 	root->nr_stats = NR_STATS;
 	root->node_size = sizeof(struct slab_node);

@@ -12,20 +12,22 @@ import mmap
 import os
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tarfile
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Skip, main  # the tests' too
 
 KMEM, TARGET, STATIC, STRIPPED, SANITIZER = sys.argv[1:6]
 # Nothing moves by itself, and no core is made by accident.
 ENV = dict(os.environ, KMEM_HOUSEKEEPER='0')
 SECONDS = 60
-
-
-class Skip(Exception):
-    """The case can't be tested here."""
+TOOL_SECONDS = 60
 
 
 class Result:
@@ -61,8 +63,9 @@ def kmem(*args, **kwargs):
 class Target:
     """A running target; .json is what it says of itself, .pid whom to ask."""
 
-    def __init__(self, state, program=TARGET, prepare=None):
-        self.process = subprocess.Popen([program, state], env=ENV,
+    def __init__(self, state, program=TARGET, prepare=None, env=None):
+        self.process = subprocess.Popen([program, *state.split()],
+                                        env=dict(ENV, **(env or {})),
                                         preexec_fn=prepare,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -83,8 +86,8 @@ class Target:
 
 
 @contextlib.contextmanager
-def running(state, program=TARGET, prepare=None):
-    target = Target(state, program, prepare)
+def running(state, program=TARGET, prepare=None, env=None):
+    target = Target(state, program, prepare, env)
     try:
         yield target
     finally:
@@ -139,6 +142,8 @@ class Core:
     """A core file that is damaged in place, and made whole again."""
 
     MAGIC = struct.pack('=Q', 0x6d656d6b62696c01)
+    # Places in struct kmem_abi_root, and how much of it there was before 1.2.
+    GROUPS, RCU, CHILDREN, SIBLING, SIZE_1_1 = 2928, 2992, 3028, 3032, 2912
 
     def __init__(self, path):
         self.path = path
@@ -182,6 +187,24 @@ class Core:
             addr = self.word(found[-1])
         return found
 
+    def field(self, place):
+        """Offset of a field that the record describes there."""
+        return struct.unpack_from('=H', self.map, self.root + place)[0]
+
+    def groups(self):
+        """Places of the structures of the root group and of its children."""
+        root = self.word(self.root + self.GROUPS)
+        head = root + self.field(self.CHILDREN)
+        addr, found = self.word(self.at(head)), [self.at(root)]
+        while addr != head:
+            found.append(self.at(addr - self.field(self.SIBLING)))
+            addr = self.word(self.at(addr))
+        return found
+
+    def rcu(self):
+        """Place of kfree_rcu's structure."""
+        return self.at(self.word(self.root + self.RCU))
+
     @contextlib.contextmanager
     def damaged(self, changes):
         before = [(at, self.map[at:at + len(data)]) for at, data in changes]
@@ -206,7 +229,10 @@ def a_value(rng, core, caches):
 def some_changes(rng, core, caches):
     """A few words or bytes overwritten, most of them where it matters."""
     areas = [core.headers, core.note, (core.root, core.root + 112),
-             (core.root, core.root + 3000), (0, len(core.map))] + \
+             (core.root, core.root + 3400), (0, len(core.map)),
+             (core.root + core.SIZE_1_1, core.root + 3400),
+             (core.rcu(), core.rcu() + 2048)] + \
+        [(place, place + 256) for place in core.groups()] + \
         [(place - 2048, place + 2048) for place in caches]
     low, high = rng.choice(areas)
     changes = []
@@ -219,29 +245,45 @@ def some_changes(rng, core, caches):
     return changes
 
 
-def chosen(cases):
-    """All cases, or those that KMEM_TEST_CASES is in the names of."""
-    part = os.environ.get('KMEM_TEST_CASES', '')
-    return [case for case in cases if part in case.__name__]
+def unshared(script, **kwargs):
+    """Runs a script of the shell in a mount namespace of its own."""
+    user = [] if os.geteuid() == 0 else ['--map-root-user']
+    if subprocess.run(['unshare', '-m', *user, 'true'], capture_output=True,
+                      check=False).returncode:
+        raise Skip('mount namespaces are refused')
+    return subprocess.run(['unshare', '-m', *user, 'sh', '-ec', script],
+                          capture_output=True, text=True, check=False,
+                          timeout=TOOL_SECONDS, **kwargs)
 
 
-def main(cases):
-    """Run them, print TAP, return an exit code."""
-    cases = chosen(cases)
-    failed = False
-    print(f'1..{len(cases)}')
-    for number, case in enumerate(cases, 1):
-        started = time.monotonic()
-        try:
-            case()
-            print(f'ok {number} - {case.__name__}')
-            print(f'# {time.monotonic() - started:.1f} s')
-        except Skip as why:
-            print(f'ok {number} - {case.__name__} # SKIP {why}')
-        except Exception as fault:
-            failed = True
-            print(f'not ok {number} - {case.__name__}')
-            for line in f'{type(fault).__name__}: {fault}'.splitlines():
-                print(f'# {line[:2000]}')
-        sys.stdout.flush()
-    return 1 if failed else 0
+def slabinfo_source(folder):
+    given = os.environ.get('KMEM_SLABINFO_SOURCE')
+    if given:
+        return given
+    archives = sorted(glob.glob('/usr/src/linux-source-*.tar.xz'))
+    if not archives:
+        raise Skip('no /usr/src/linux-source-*.tar.xz (package linux-source)')
+    with tarfile.open(archives[-1], 'r|xz') as archive:
+        for member in archive:
+            if re.fullmatch(r'[^/]+/tools/(vm|mm)/slabinfo\.c', member.name):
+                path = os.path.join(folder, 'slabinfo.c')
+                with open(path, 'wb') as file:
+                    shutil.copyfileobj(archive.extractfile(member), file)
+                return path
+    raise Skip(f'{archives[-1]} has no slabinfo.c')
+
+
+def slabinfo_of(tree, folder, *options):
+    """What the kernel's tool prints of a tree, for each of the options."""
+    tool = os.path.join(folder, 'slabinfo')
+    if not os.path.exists(tool):
+        subprocess.run(['gcc', '-O1', '-w', '-o', tool, slabinfo_source(folder)],
+                       check=True)
+    if not os.path.isdir('/sys/kernel/slab'):
+        raise Skip('no /sys/kernel/slab to mount over')
+    end = '@@@\n'
+    script = f'mount --bind {tree} /sys/kernel/slab\n' + \
+        ''.join(f'{tool} {option}\necho @@@\n' for option in options)
+    run = unshared(script)
+    assert run.returncode == 0, (run.stdout, run.stderr)
+    return run.stdout.split(end)[:-1]

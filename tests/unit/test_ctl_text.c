@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <kmem/memcg.h>
+
 #include "unit.h"
 
 struct row {
@@ -263,6 +265,36 @@ static void odd_names_leave_json_valid(void **state)
 		kmem_cache_destroy(s[i]);
 }
 
+/* Each of a long name, so that the last path takes more than a page. */
+#define DEPTH		40
+#define NAME_LENGTH	200
+
+static void groups_of_any_depth_are_in_json(void **state)
+{
+	static char deepest[DEPTH * (NAME_LENGTH + 1) + 1];
+	static const char *const names[] = {
+		"groups", "/", "/quote\"d", deepest, "current", "peak", "high", "max",
+		"slab_reclaimable", "kernel", "events", "oom", NULL
+	};
+	struct mem_cgroup *groups[DEPTH], *odd = mem_cgroup_create(NULL, "quote\"d");
+	char name[NAME_LENGTH + 1];
+	int i;
+
+	(void)state;
+	assert_non_null(odd);
+	for (i = 0; i < DEPTH; i++) {
+		memset(name, 'a' + i % 26, NAME_LENGTH);
+		name[NAME_LENGTH] = '\0';
+		groups[i] = mem_cgroup_create(i ? groups[i - 1] : NULL, name);
+		assert_non_null(groups[i]);
+		strcat(strcat(deepest, "/"), name);
+	}
+	check_json(names);
+	while (i-- > 0)
+		assert_int_equal(mem_cgroup_remove(groups[i]), 0);
+	assert_int_equal(mem_cgroup_remove(odd), 0);
+}
+
 static void write_errors_are_returned(void **state)
 {
 	FILE *full = fopen("/dev/full", "we"), *r = fopen("/dev/null", "re");
@@ -286,6 +318,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(odd_names_leave_slabinfo_parseable),
 	case_of(json_is_valid_and_names_every_counter),
 	case_of(odd_names_leave_json_valid),
+	case_of(groups_of_any_depth_are_in_json),
 	case_of(write_errors_are_returned),
 };
 

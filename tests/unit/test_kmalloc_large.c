@@ -354,6 +354,41 @@ static void so_much_is_kept_at_most(void **state)
 	assert_in_range(resident_pages(), 0, before + 2 * MIB / PAGE_BYTES);
 }
 
+/* As a sorter's buffer, and then a table of pages. */
+static void page_runs_take_what_freed_blocks_keep(void **state)
+{
+	void *p[512];
+	size_t before;
+	int i;
+
+	(void)state;
+	kmem_trim();
+	p[0] = memset(kmalloc(25 * MIB, GFP_KERNEL), 1, 17 * MIB);
+	before = resident_pages();
+	kfree(p[0]);
+	for (i = 0; i < 512; i++) {
+		p[i] = kmalloc(32768, GFP_KERNEL);
+		assert_non_null(p[i]);
+		memset(p[i], i, 32768);
+	}
+	/* 16 MiB of 17 are there already. */
+	assert_in_range(resident_pages(), 0, before + 2 * MIB / PAGE_BYTES);
+	for (i = 0; i < 512; i++)
+		assert_true(((unsigned char *)p[i])[0] == (unsigned char)i &&
+			    ((unsigned char *)p[i])[32767] == (unsigned char)i);
+	/* What is left of the block is one still. */
+	for (i = 0; i < 256; i++)
+		kfree(p[i]);
+	p[0] = kzalloc(3 * MIB, GFP_KERNEL);
+	assert_non_null(p[0]);
+	for (i = 0; i < (int)(3 * MIB); i += 512)
+		assert_int_equal(((char *)p[0])[i], 0);
+	kfree(p[0]);
+	for (i = 256; i < 512; i++)
+		kfree(p[i]);
+	kmem_trim();
+}
+
 static void take_what_is_parked(void)
 {
 	void *p[8];
@@ -429,6 +464,7 @@ static const struct CMUnitTest tests[] = {
 	case_of(large_blocks_are_touched_by_their_owner_only),
 	case_of(freed_blocks_keep_their_memory_for_the_next),
 	case_of(so_much_is_kept_at_most),
+	case_of(page_runs_take_what_freed_blocks_keep),
 	case_of(kept_blocks_go_when_memory_is_short),
 	case_of(out_of_memory_gives_null_and_one_warning),
 };

@@ -116,26 +116,27 @@ static const struct region *region_of(const struct target *t, uint64_t addr)
 	return &t->regions[low];
 }
 
-bool core_read(struct target *t, uint64_t addr, char *buf, size_t len)
+/* By pread, not through a mapping: somebody may cut the file meanwhile. */
+size_t core_read(struct target *t, uint64_t addr, char *buf, size_t len)
 {
-	while (len) {
-		const struct region *r = region_of(t, addr);
+	size_t done = 0;
+
+	while (done < len) {
+		const struct region *r = region_of(t, addr + done);
 		uint64_t at, step;
 
 		if (!r)
-			return false;
-		at = addr - r->start;
-		step = at < r->filled ? r->filled - at : r->end - addr;
-		if (step > len)
-			step = len;
+			break;
+		at = addr + done - r->start;
+		step = at < r->filled ? r->filled - at : r->end - (addr + done);
+		if (step > len - done)
+			step = len - done;
 		if (at >= r->filled)
-			memset(buf, 0, step);
-		else if (pread(t->fd, buf, step, (off_t)(r->offset + at)) !=
+			memset(buf + done, 0, step);
+		else if (pread(t->fd, buf + done, step, (off_t)(r->offset + at)) !=
 			 (ssize_t)step)
-			return false;
-		buf += step;
-		addr += step;
-		len -= step;
+			break;
+		done += step;
 	}
-	return true;
+	return done;
 }

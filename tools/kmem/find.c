@@ -2,6 +2,7 @@
 /* find.c - caches by name, and what somebody may have meant */
 #include "kmem.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -99,4 +100,41 @@ const struct cache_row *find_cache(const struct snapshot *snap, const struct tar
 			return &snap->rows[i];
 	complain_unknown(snap, t, name);
 	return NULL;
+}
+
+bool compile_pattern(regex_t *regex, const char *text)
+{
+	int error = regcomp(regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	char why[TEXT];
+
+	if (!error)
+		return true;
+	regerror(error, regex, why, sizeof(why));
+	complain("pattern \"%s\": %s", text, why);
+	return false;
+}
+
+bool matches_name(const regex_t *regex, const struct cache_row *row)
+{
+	return !regex || !regexec(regex, row->name, 0, NULL, 0);
+}
+
+static int compare_names(const void *a, const void *b, void *arg)
+{
+	const struct cache_row *rows = arg;
+	size_t left = *(const size_t *)a, right = *(const size_t *)b;
+	int result = strcmp(rows[left].name, rows[right].name);
+
+	return result ? result : (left > right) - (left < right);
+}
+
+size_t *order_by_name(const struct snapshot *snap)
+{
+	size_t i, *order = calloc(snap->nr_rows + 1, sizeof(*order));
+
+	for (i = 0; order && i < snap->nr_rows; i++)
+		order[i] = i;
+	if (order)
+		qsort_r(order, snap->nr_rows, sizeof(*order), compare_names, snap->rows);
+	return order;
 }

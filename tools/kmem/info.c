@@ -14,11 +14,17 @@ static const char help[] =
 	"REGEX (extended, any case) chooses caches by name.\n"
 	"\n"
 	"  -c, --core FILE   a core file instead of a process\n"
-	"  -s, --sort KEY    by name, objects, objsize, space, slabs, partial, cpu or\n"
-	"                    loss: largest first, names from A on; default: by age\n"
+	"  -s, --sort KEY    by name, objects, objsize, space, slabs, partial, cpu, loss or\n"
+	"                    activity: largest first, names from A on; default: by age\n"
+	"  -S, --size        the same as -s space\n"
+	"  -L, --loss        the same as -s loss: bytes lost instead of all\n"
+	"  -P, --partial     the same as -s partial\n"
 	"  -i, --inverted    the other way round\n"
 	"  -z, --zero        caches without slabs too\n"
 	"  -B, --bytes       exact numbers of bytes\n"
+	"  -D, --activity    allocations and frees: how many, and the shares of fast ones\n"
+	"  -n, --numa        slabs by node\n"
+	"  -a, --aliases     caches that have several names\n"
 	"  -p, --slabinfo    as the kernel's /proc/slabinfo, version 2.1, all caches\n"
 	"  -T, --totals      all caches added up\n"
 	"  -o, --options     the options in force\n"
@@ -31,7 +37,8 @@ static const char help[] =
 	"d DMA, A cache line aligned, P poison, a reclaimable, Z red zones, F checks,\n"
 	"U owners, T trace.\n";
 
-enum form { FORM_LIST, FORM_SLABINFO, FORM_TOTALS, FORM_OPTIONS, FORM_JSON };
+enum form { FORM_LIST, FORM_ACTIVITY, FORM_NUMA, FORM_ALIASES, FORM_SLABINFO,
+	    FORM_TOTALS, FORM_OPTIONS, FORM_JSON };
 
 /* A command line. */
 struct request {
@@ -44,49 +51,70 @@ struct request {
 	bool help;
 };
 
-static double get_objects(const struct cache_row *row)
+static double get_objects(const struct cache_row *row, const struct snapshot *snap)
 {
+	(void)snap;
 	return (double)row->objects;
 }
 
-static double get_objsize(const struct cache_row *row)
+static double get_objsize(const struct cache_row *row, const struct snapshot *snap)
 {
+	(void)snap;
 	return (double)row->object_size;
 }
 
-static double get_slabs(const struct cache_row *row)
+static double get_space(const struct cache_row *row, const struct snapshot *snap)
 {
+	(void)snap;
+	return row_space(row);
+}
+
+static double get_slabs(const struct cache_row *row, const struct snapshot *snap)
+{
+	(void)snap;
 	return (double)row->slabs;
 }
 
-static double get_partial(const struct cache_row *row)
+static double get_partial(const struct cache_row *row, const struct snapshot *snap)
 {
+	(void)snap;
 	return (double)row->partial;
 }
 
-static double get_cpu(const struct cache_row *row)
+static double get_cpu(const struct cache_row *row, const struct snapshot *snap)
 {
+	(void)snap;
 	return (double)row->cpu_slabs;
 }
 
-static double get_loss(const struct cache_row *row)
+static double get_loss(const struct cache_row *row, const struct snapshot *snap)
 {
-	return row_space(row) - row_used(row);
+	(void)snap;
+	return row_loss(row);
+}
+
+static double get_activity(const struct cache_row *row, const struct snapshot *snap)
+{
+	return (double)row_counter(row, snap, "alloc_fastpath") +
+	       (double)row_counter(row, snap, "alloc_slowpath") +
+	       (double)row_counter(row, snap, "free_fastpath") +
+	       (double)row_counter(row, snap, "free_slowpath");
 }
 
 /* @get: NULL: the name. */
 static const struct sort_key {
 	const char *name;
-	double (*get)(const struct cache_row *row);
+	double (*get)(const struct cache_row *row, const struct snapshot *snap);
 } sort_keys[] = {
 	{ "name", NULL },
 	{ "objects", get_objects },
 	{ "objsize", get_objsize },
-	{ "space", row_space },
+	{ "space", get_space },
 	{ "slabs", get_slabs },
 	{ "partial", get_partial },
 	{ "cpu", get_cpu },
 	{ "loss", get_loss },
+	{ "activity", get_activity },
 };
 
 static const struct sort_key *find_key(const char *name)
@@ -99,19 +127,29 @@ static const struct sort_key *find_key(const char *name)
 	return NULL;
 }
 
+/* What rows are sorted by. */
+struct sorting {
+	const struct request *request;
+	const struct snapshot *snap;
+};
+
 /* Equal ones stay in order of creation: rows stand in one array at first. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct cache_row *left = a, *right = b;
-	const struct sort_key *key = ((const struct request *)arg)->sort;
+	const struct sorting *s = arg;
+	const struct sort_key *key = s->request->sort;
+	double of_left, of_right;
 	int result;
 
-	if (key->get)
-		result = (key->get(left) < key->get(right)) -
-			 (key->get(left) > key->get(right));
-	else
+	if (key->get) {
+		of_left = key->get(left, s->snap);
+		of_right = key->get(right, s->snap);
+		result = (of_left < of_right) - (of_left > of_right);
+	} else {
 		result = strcmp(left->name, right->name);
-	return ((const struct request *)arg)->inverted ? -result : result;
+	}
+	return s->request->inverted ? -result : result;
 }
 
 static void invert(struct snapshot *snap)
@@ -128,23 +166,38 @@ static void invert(struct snapshot *snap)
 
 static void arrange(struct snapshot *snap, struct request *r)
 {
+	struct sorting sorting = { r, snap };
+
 	if (r->sort)
-		qsort_r(snap->rows, snap->nr_rows, sizeof(*snap->rows), compare, r);
+		qsort_r(snap->rows, snap->nr_rows, sizeof(*snap->rows), compare, &sorting);
 	else if (r->inverted)
 		invert(snap);
 }
 
-/* Keep rows that match and, but for text that parsers read, that have slabs. */
+/* Of a list of names by any of them. */
+static bool matches(const struct cache_row *row, const struct request *r,
+		    const regex_t *regex)
+{
+	size_t i;
+
+	if (matches_name(regex, row))
+		return true;
+	for (i = 0; r->form == FORM_ALIASES && i < row->nr_alias_names; i++)
+		if (!regexec(regex, row->alias_names[i], 0, NULL, 0))
+			return true;
+	return false;
+}
+
+/* Keep rows that match and, in tables for people, that have slabs. */
 static void filter(struct snapshot *snap, const struct request *r, const regex_t *regex)
 {
-	bool zero = r->zero || r->form != FORM_LIST;
+	bool zero = r->zero || r->form >= FORM_ALIASES;
 	size_t i, kept = 0;
 
 	for (i = 0; i < snap->nr_rows; i++) {
 		struct cache_row *row = &snap->rows[i];
 
-		if ((regex && regexec(regex, row->name, 0, NULL, 0)) ||
-		    (!zero && !row->slabs))
+		if (!matches(row, r, regex) || (!zero && !row->slabs))
 			row_free(row);
 		else if (kept++ != i)
 			snap->rows[kept - 1] = *row;
@@ -158,6 +211,15 @@ static void print(const struct snapshot *snap, const struct target *t,
 	switch (r->form) {
 	case FORM_LIST:
 		print_list(stdout, snap, &r->style);
+		break;
+	case FORM_ACTIVITY:
+		print_activity(stdout, snap);
+		break;
+	case FORM_NUMA:
+		print_numa(stdout, snap, &r->style);
+		break;
+	case FORM_ALIASES:
+		print_aliases(stdout, snap, &r->style);
 		break;
 	case FORM_SLABINFO:
 		print_slabinfo(stdout, snap);
@@ -178,7 +240,9 @@ static int show(struct request *r, const regex_t *regex)
 {
 	struct snapshot snap = { .nr_rows = 0 };
 	struct target t;
-	bool ok = target_open(&t, &r->choice) && snapshot_take(&snap, &t);
+	bool ok = target_open(&t, &r->choice) &&
+		  (r->form == FORM_NUMA ? snapshot_take_detailed(&snap, &t) :
+					  snapshot_take(&snap, &t));
 
 	if (ok) {
 		filter(&snap, r, regex);
@@ -194,18 +258,13 @@ static int show(struct request *r, const regex_t *regex)
 
 static int show_matching(struct request *r)
 {
-	char why[200];
 	regex_t regex;
-	int error, code;
+	int code;
 
 	if (!r->pattern)
 		return show(r, NULL);
-	error = regcomp(&regex, r->pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
-	if (error) {
-		regerror(error, &regex, why, sizeof(why));
-		complain("pattern \"%s\": %s", r->pattern, why);
+	if (!compile_pattern(&regex, r->pattern))
 		return EXIT_FAILED;
-	}
 	code = show(r, &regex);
 	regfree(&regex);
 	return code;
@@ -214,9 +273,15 @@ static int show_matching(struct request *r)
 static const struct option long_options[] = {
 	{ "core", required_argument, NULL, 'c' },
 	{ "sort", required_argument, NULL, 's' },
+	{ "size", no_argument, NULL, 'S' },
+	{ "loss", no_argument, NULL, 'L' },
+	{ "partial", no_argument, NULL, 'P' },
 	{ "inverted", no_argument, NULL, 'i' },
 	{ "zero", no_argument, NULL, 'z' },
 	{ "bytes", no_argument, NULL, 'B' },
+	{ "activity", no_argument, NULL, 'D' },
+	{ "numa", no_argument, NULL, 'n' },
+	{ "aliases", no_argument, NULL, 'a' },
 	{ "slabinfo", no_argument, NULL, 'p' },
 	{ "totals", no_argument, NULL, 'T' },
 	{ "options", no_argument, NULL, 'o' },
@@ -231,8 +296,48 @@ static bool set_form(struct request *r, enum form form)
 
 	r->form = form;
 	if (!first)
-		usage_error("info", "-p, -T, -o and -j exclude each other");
+		usage_error("info", "-D, -n, -a, -p, -T, -o and -j exclude each other");
 	return first;
+}
+
+static bool set_key(struct request *r, const char *name)
+{
+	const struct sort_key *key = find_key(name);
+
+	if (!key)
+		usage_error("info", "can't sort by \"%s\"", name);
+	else if (r->sort && r->sort != key)
+		usage_error("info", "can't sort by %s and by %s", r->sort->name, name);
+	else
+		r->sort = key;
+	r->style.loss = r->sort && !strcmp(r->sort->name, "loss");
+	return r->sort == key && key;
+}
+
+/* Tables and keys; what they are called in the kernel's tool, or nearly. */
+static bool set_view(struct request *r, int option, const char *text)
+{
+	switch (option) {
+	case 'D':
+		return set_form(r, FORM_ACTIVITY);
+	case 'n':
+		return set_form(r, FORM_NUMA);
+	case 'a':
+		return set_form(r, FORM_ALIASES);
+	case 'p':
+		return set_form(r, FORM_SLABINFO);
+	case 'T':
+		return set_form(r, FORM_TOTALS);
+	case 'S':
+		return set_key(r, "space");
+	case 'L':
+		return set_key(r, "loss");
+	case 'P':
+		return set_key(r, "partial");
+	default:
+		usage_error("info", "%s: no such option, or it lacks its value", text);
+		return false;
+	}
 }
 
 /* False: it is wrong, and that has been said. */
@@ -243,20 +348,13 @@ static bool set_option(struct request *r, int option, const char *text)
 		r->choice.core = optarg;
 		return true;
 	case 's':
-		r->sort = find_key(optarg);
-		if (!r->sort)
-			usage_error("info", "can't sort by \"%s\"", optarg);
-		return r->sort;
+		return set_key(r, optarg);
 	case 'i':
-		return r->inverted = true;
+		return r->inverted = r->style.inverted = true;
 	case 'z':
 		return r->zero = true;
 	case 'B':
 		return r->style.exact = true;
-	case 'p':
-		return set_form(r, FORM_SLABINFO);
-	case 'T':
-		return set_form(r, FORM_TOTALS);
 	case 'o':
 		return set_form(r, FORM_OPTIONS);
 	case 'j':
@@ -264,8 +362,7 @@ static bool set_option(struct request *r, int option, const char *text)
 	case 'h':
 		return r->help = true;
 	default:
-		usage_error("info", "%s: no such option, or it lacks its value", text);
-		return false;
+		return set_view(r, option, text);
 	}
 }
 
@@ -273,7 +370,7 @@ static bool parse(struct request *r, int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "c:s:izBpTojh", long_options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "c:s:SLPizBDnapTojh", long_options, NULL)) != -1)
 		if (!set_option(r, option, argv[optind - 1]))
 			return false;
 	if (r->help)

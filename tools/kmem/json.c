@@ -5,11 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void put_number(FILE *f, const char *name, uint64_t value)
-{
-	fprintf(f, ", \"%s\": %" PRIu64, name, value);
-}
-
 static void put_alias_names(FILE *f, const struct cache_row *row)
 {
 	size_t i;
@@ -22,34 +17,33 @@ static void put_alias_names(FILE *f, const struct cache_row *row)
 	putc(']', f);
 }
 
-static void put_row(FILE *f, const struct cache_row *row, const struct snapshot *snap)
+void json_row(FILE *f, const struct cache_row *row, const struct snapshot *snap)
 {
 	unsigned int i;
 
 	fputs("    {\"name\": ", f);
 	json_string(f, row->name);
-	put_number(f, "object_size", row->object_size);
-	put_number(f, "slab_size", row->slab_size);
-	put_number(f, "align", row->align);
-	put_number(f, "order", row->order);
-	put_number(f, "objs_per_slab", row->objs_per_slab);
-	put_number(f, "aliases", row->aliases);
-	put_number(f, "sheaf_capacity", row->sheaf_capacity);
-	put_number(f, "min_partial", row->min_partial);
-	put_number(f, "cpu_partial", row->cpu_partial);
-	put_number(f, "flags", row->flags);
-	put_number(f, "slabs", row->slabs);
-	put_number(f, "total_objects", row->total_objects);
-	put_number(f, "objects", row->objects);
-	put_number(f, "partial", row->partial);
-	put_number(f, "objects_partial", row->objects_partial);
-	put_number(f, "cpu_slabs", row->cpu_slabs);
-	put_number(f, "cached", row->cached);
-	put_number(f, "rcu_pending", row->rcu_pending);
+	json_number(f, "object_size", row->object_size);
+	json_number(f, "slab_size", row->slab_size);
+	json_number(f, "align", row->align);
+	json_number(f, "order", row->order);
+	json_number(f, "objs_per_slab", row->objs_per_slab);
+	json_number(f, "aliases", row->aliases);
+	json_number(f, "sheaf_capacity", row->sheaf_capacity);
+	json_number(f, "min_partial", row->min_partial);
+	json_number(f, "cpu_partial", row->cpu_partial);
+	json_number(f, "flags", row->flags);
+	json_number(f, "slabs", row->slabs);
+	json_number(f, "total_objects", row->total_objects);
+	json_number(f, "objects", row->objects);
+	json_number(f, "partial", row->partial);
+	json_number(f, "objects_partial", row->objects_partial);
+	json_number(f, "cpu_slabs", row->cpu_slabs);
+	json_number(f, "cached", row->cached);
+	json_number(f, "rcu_pending", row->rcu_pending);
 	for (i = 0; i < snap->nr_stats; i++)
-		put_number(f, snap->stat_names[i], row->stats[i]);
+		json_number(f, snap->stat_names[i], row->stats[i]);
 	put_alias_names(f, row);
-	putc('}', f);
 }
 
 /* "name=value" as a member. */
@@ -94,7 +88,8 @@ void print_json(FILE *f, const struct snapshot *snap, const struct target *t)
 	fputs(",\n  \"caches\": [", f);
 	for (i = 0; i < snap->nr_rows; i++) {
 		fputs(i ? ",\n" : "\n", f);
-		put_row(f, &snap->rows[i], snap);
+		json_row(f, &snap->rows[i], snap);
+		putc('}', f);
 	}
 	fputs("\n  ]\n}\n", f);
 }

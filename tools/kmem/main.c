@@ -17,8 +17,15 @@ struct command {
 
 static const struct command commands[] = {
 	{ "info", cmd_info, "caches of a process or core file, in figures" },
+	{ "memcg", cmd_memcg, "groups of a process or core file, and what they use" },
+	{ "metrics", cmd_metrics, "everything in the text format of Prometheus" },
+	{ "rcu", cmd_rcu, "what waits for a grace period, and what did" },
+	{ "report", cmd_report, "everything about single caches, in sections" },
+	{ "run", cmd_run, "run a program with libkmem-malloc as its malloc" },
 	{ "shrink", cmd_shrink, "make a process give back what it doesn't need" },
+	{ "stat", cmd_stat, "a line per second on a process, as vmstat does it" },
 	{ "sysfs", cmd_sysfs, "write the tree that the kernel has in /sys/kernel/slab" },
+	{ "top", cmd_top, "a process on the whole screen, as top does it" },
 	{ "validate", cmd_validate, "make a process check its debugged caches" },
 	{ "version", cmd_version, "version of this command, or of a process's libkmem" },
 };

@@ -17,7 +17,9 @@
 
 struct finder {
 	struct target *target;
+	unsigned int nr_files;	/* 64-bit files */
 	bool other_class;	/* 32-bit files are there */
+	bool no_record;		/* a note is, but not what it leads to */
 	uint32_t other_major;	/* of a note that isn't for us; 0: none */
 	uint64_t root;		/* address of the record that we take; 0: none yet */
 };
@@ -37,9 +39,12 @@ static void consider(struct finder *f, uint64_t field, const struct kmem_abi_not
 		f->other_major = note->major;
 		return;
 	}
-	if (!target_read(f->target, root, &head, offsetof(struct kmem_abi_root, caches)))
+	if (!target_read(f->target, root, &head, offsetof(struct kmem_abi_root, caches)) ||
+	    head.magic != KMEM_ABI_MAGIC) {
+		f->no_record = true;
 		return;
-	if (head.magic == KMEM_ABI_MAGIC && (!f->root || head.started)) {
+	}
+	if (!f->root || head.started) {
 		f->root = root;
 		f->target->root.started = head.started;
 	}
@@ -110,6 +115,7 @@ static void read_file(struct finder *f, uint64_t start)
 		f->other_class = true;
 		return;
 	}
+	f->nr_files++;
 	if (eh.e_phentsize != sizeof(*ph) || eh.e_phnum > MAX_SEGMENTS ||
 	    !target_read(f->target, start + eh.e_phoff, ph, eh.e_phnum * sizeof(*ph)) ||
 	    !find_bias(ph, eh.e_phnum, start, &bias))
@@ -130,8 +136,16 @@ static bool not_found(const struct finder *f)
 		return target_fail(t, "%s uses version %u of libkmem's record; this "
 				   "kmem reads version %d", t->name,
 				   f->other_major, KMEM_ABI_MAJOR);
-	if (f->other_class)
+	if (f->other_class && !f->nr_files)
 		return target_fail(t, "%s is a 32-bit program", t->name);
+	if (f->no_record)
+		return target_fail(t, "%s: %s", t->name, t->pid ?
+				   "libkmem's record is damaged" :
+				   "libkmem's memory isn't in it (see coredump_filter)");
+	/* The kernel's own, the vDSO, always has one. */
+	if (!t->pid && f->nr_files < 2)
+		return target_fail(t, "%s has no headers of ELF files, by which libkmem is "
+				   "found (see coredump_filter)", t->name);
 	return target_fail(t, "%s doesn't use libkmem: its note is not there", t->name);
 }
 

@@ -66,15 +66,36 @@ bool proc_open(struct target *t, pid_t pid)
 	return ok;
 }
 
-bool proc_read(struct target *t, uint64_t addr, char *buf, size_t len)
+size_t proc_read(struct target *t, uint64_t addr, char *buf, size_t len)
 {
 	struct iovec local = { buf, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
 	ssize_t got = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
 
-	if (got == (ssize_t)len)
-		return true;
+	if (got >= 0)
+		return (size_t)got;
+	if (errno != EFAULT)
+		fail_open(t);
+	return 0;
+}
+
+size_t proc_read_pieces(struct target *t, const struct target_piece *pieces, size_t nr)
+{
+	struct iovec local[TARGET_MAX_PIECES], remote[TARGET_MAX_PIECES];
+	ssize_t got;
+	size_t i;
+
+	if (!nr)
+		return 0;
+	for (i = 0; i < nr; i++) {
+		local[i] = (struct iovec){ pieces[i].buf, pieces[i].len };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].addr,
+					    pieces[i].len };
+	}
+	got = process_vm_readv(t->pid, local, nr, remote, nr, 0);
 	if (got < 0 && errno != EFAULT)
 		fail_open(t);
-	return false;
+	for (i = 0; i < nr && got >= (ssize_t)pieces[i].len; i++)
+		got -= (ssize_t)pieces[i].len;
+	return i;
 }

@@ -221,16 +221,50 @@ static void derive_counters(struct sums *sums)
 		row->objects = 0;
 }
 
+static bool find_slots(struct sums *sums, const char *cache)
+{
+	const struct kmem_abi_root *root = &sums->target->root;
+
+	sums->slot = field_get(cache, root->cache.slot);
+	sums->lane_slot = field_get(cache, root->cache.lane_slot);
+	return !(sums->slot >> root->pcpu_shift) && !(sums->lane_slot >> root->pcpu_shift);
+}
+
+/* What sum_shared() and sum_cpu() read, in their order. */
+static bool expect_area(const struct sums *sums, int64_t cpu)
+{
+	const struct kmem_abi_root *root = &sums->target->root;
+	uint64_t area = area_of(root, cpu), lanes = (uint64_t)root->nr_lanes * root->lane_size;
+	bool shared = cpu < 0;
+
+	return target_expect(sums->target, area + sums->slot - root->cpu_size,
+			     root->cpu_size + (shared ? 0 : 8)) &&
+	       (!sums->lane_slot || !lanes ||
+		target_expect(sums->target, area + sums->lane_slot - (shared ? 8 : 0), lanes));
+}
+
+bool row_expect(const struct snapshot *snap, struct target *t, const char *buf)
+{
+	struct sums sums = { .snap = snap, .target = t };
+	size_t cpu;
+
+	if (!find_slots(&sums, buf))
+		return true;
+	if (!expect_area(&sums, -1))
+		return false;
+	for (cpu = 0; sums.slot && cpu < snap->nr_cpus; cpu++)
+		if (!expect_area(&sums, snap->cpus[cpu]))
+			return false;
+	return true;
+}
+
 static bool sum_cpus(struct sums *sums, const char *cache)
 {
 	const struct kmem_abi_root *root = &sums->target->root;
 	unsigned int i, first;
 	size_t cpu;
 
-	sums->slot = field_get(cache, root->cache.slot);
-	sums->lane_slot = field_get(cache, root->cache.lane_slot);
-	if (sums->slot >> root->pcpu_shift || sums->lane_slot >> root->pcpu_shift ||
-	    !sum_shared(sums))
+	if (!find_slots(sums, cache) || !sum_shared(sums))
 		return false;
 	for (cpu = 0; sums->slot && cpu < sums->snap->nr_cpus; cpu++)
 		if (!(sums->row->cpu_stats ? sum_cpu_detailed(sums, cpu) :
@@ -286,6 +320,8 @@ static uint64_t count_used(struct target *t, uint64_t addr, uint64_t nr_partial)
 			return used;
 		if (seen == MAX_SCAN || !t->pid)
 			break;
+		/* What is kept is of different moments. */
+		target_keep(t);
 	}
 	if (!seen || seen >= nr_partial)
 		return used;
@@ -336,9 +372,12 @@ static bool read_aliases(struct cache_row *row, struct target *t, uint64_t addr)
 
 	/* Names of merged caches stay as long as the cache. */
 	while (addr && next.size && row->nr_alias_names < MAX_ALIASES) {
-		void *more = realloc(row->alias_names, (row->nr_alias_names + 1) *
-						       sizeof(*row->alias_names));
+		void *more;
 
+		if (!target_grow(t, sizeof(*row->alias_names)))
+			return false;
+		more = realloc(row->alias_names, (row->nr_alias_names + 1) *
+						 sizeof(*row->alias_names));
 		if (!more)
 			return target_fail(t, "out of memory");
 		row->alias_names = more;
@@ -376,6 +415,14 @@ static void read_constants(struct cache_row *row, const struct kmem_abi_cache *c
 	row->rcu_pending = field_get(buf, c->rcu_pending);
 }
 
+/* Room for what is of CPUs in a detailed row. */
+static size_t cpus_room(const struct snapshot *snap)
+{
+	size_t nr = snap->nr_cpus * snap->nr_stats;
+
+	return nr > MAX_CPU_STATS ? 0 : nr * sizeof(uint64_t);
+}
+
 static bool make_room(struct cache_row *row, const struct snapshot *snap)
 {
 	/* One more: an array of none would be no room. */
@@ -394,9 +441,15 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	struct sums sums = { .snap = snap, .target = t, .row = row };
 	const struct kmem_abi_cache *c = &t->root.cache;
 
+	if (snap->detailed &&
+	    !target_grow(t, snap->nr_nodes * sizeof(*row->nodes) + cpus_room(snap)))
+		return false;
 	read_constants(row, c, buf);
 	row->ctor = field_get(buf, t->root.cache_ctor);
 	row->usersize = field_get(buf, t->root.cache_usersize);
+	row->lane_slot = field_get(buf, c->lane_slot);
+	row->charge = field_get(buf, t->root.cache_charge);
+	row->kind = field_get(buf, t->root.cache_kind);
 	if (snap->detailed && !make_room(row, snap))
 		return target_fail(t, "out of memory");
 	if (!target_read_text(t, field_get(buf, c->name), row->name, sizeof(row->name)) ||
@@ -404,6 +457,7 @@ bool row_read(struct cache_row *row, const struct snapshot *snap, struct target 
 	    !sum_nodes(&sums, buf) || !sum_cpus(&sums, buf))
 		return false;
 	row->cached += sums.held;
+	row->in_arrays = sums.held;
 	return true;
 }
 

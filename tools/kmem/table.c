@@ -2,6 +2,8 @@
 /* table.c - text and numbers for people and for parsers */
 #include "kmem.h"
 
+#include <inttypes.h>
+
 static bool is_printable(unsigned char c)
 {
 	return c >= ' ' && c < 0x7f;
@@ -42,12 +44,17 @@ static unsigned int utf8_length(const char *text)
 	return len;
 }
 
+unsigned int text_length(const char *text)
+{
+	return (unsigned char)*text < 0x80 ? 1 : utf8_length(text);
+}
+
 void json_string(FILE *f, const char *text)
 {
 	putc('"', f);
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
-		unsigned int len = c < 0x80 ? 1 : utf8_length(text);
+		unsigned int len = text_length(text);
 
 		if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
@@ -60,6 +67,11 @@ void json_string(FILE *f, const char *text)
 		text += len ? len : 1;
 	}
 	putc('"', f);
+}
+
+void json_number(FILE *f, const char *name, uint64_t value)
+{
+	fprintf(f, ", \"%s\": %" PRIu64, name, value);
 }
 
 const char *size_text(char buf[SIZE_TEXT], double bytes, bool exact)

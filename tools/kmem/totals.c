@@ -2,8 +2,6 @@
 /* totals.c - all caches that have objects, added up */
 #include "kmem.h"
 
-#include <math.h>
-
 /* A quantity over the caches, or over all objects. */
 struct spread {
 	double min, max, total;
@@ -38,12 +36,6 @@ struct totals {
 	struct spread object_memory, object_user, object_loss;
 };
 
-/* Loss may pass 0: objects in use may have room in slabs made since they were read. */
-static double loss_of(const struct cache_row *row)
-{
-	return fmax(row_space(row) - row_used(row), 0);
-}
-
 static void add_row(struct totals *totals, const struct cache_row *row)
 {
 	totals->caches++;
@@ -61,7 +53,7 @@ static void add_row(struct totals *totals, const struct cache_row *row)
 		   percent((double)row->objects_partial, (double)row->objects));
 	spread_add(&totals->memory, row_space(row));
 	spread_add(&totals->used, row_used(row));
-	spread_add(&totals->loss, loss_of(row));
+	spread_add(&totals->loss, row_loss(row));
 	spread_add_many(&totals->object_memory, (double)row->slab_size,
 			(double)row->objects);
 	spread_add_many(&totals->object_user, (double)row->object_size,
