@@ -115,9 +115,18 @@ void library_start(void)
 	os_signals_restore(&before);
 }
 
-/* So that handlers stand before the program's first fork in most cases. */
-static __attribute__((constructor)) void register_early(void)
+/*
+ * So that handlers stand before the program's first fork in most cases. In
+ * libkmem-malloc this runs before the C library's own start, which finds the
+ * environment: options are read, though, if anything starts the library now.
+ */
+static __attribute__((constructor)) void register_early(int argc, char **argv,
+							char **envp)
 {
+	(void)argc;
+	(void)argv;
+	if (!environ)
+		environ = envp;
 	fork_register();
 	control_construct();
 	exit_report_construct();
