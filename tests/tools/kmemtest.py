@@ -124,7 +124,7 @@ def kernel_core(folder, program, prepare=small_space):
         prepare()
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
-    run = subprocess.run([program, 'crash'], cwd=folder, env=ENV,
+    run = subprocess.run([os.path.abspath(program), 'crash'], cwd=folder, env=ENV,
                          capture_output=True, check=False, preexec_fn=before)
     assert run.returncode == -signal.SIGABRT, run
     cores = glob.glob(os.path.join(folder, '*core*'))

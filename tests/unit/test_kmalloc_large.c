@@ -355,6 +355,7 @@ static void so_much_is_kept_at_most(void **state)
 }
 
 /* As a sorter's buffer, and then a table of pages. */
+/* Of node 0, where fake nodes follow the CPU. */
 static void page_runs_take_what_freed_blocks_keep(void **state)
 {
 	void *p[512];
@@ -363,11 +364,11 @@ static void page_runs_take_what_freed_blocks_keep(void **state)
 
 	(void)state;
 	kmem_trim();
-	p[0] = memset(kmalloc(25 * MIB, GFP_KERNEL), 1, 17 * MIB);
+	p[0] = memset(kmalloc_node(25 * MIB, GFP_KERNEL, 0), 1, 17 * MIB);
 	before = resident_pages();
 	kfree(p[0]);
 	for (i = 0; i < 512; i++) {
-		p[i] = kmalloc(32768, GFP_KERNEL);
+		p[i] = kmalloc_node(32768, GFP_KERNEL, 0);
 		assert_non_null(p[i]);
 		memset(p[i], i, 32768);
 	}
