@@ -102,7 +102,7 @@ static void check_child(pid_t pid)
 
 static void *fork_over_and_over(void *arg)
 {
-	unsigned int amount = (unsigned int)stress_amount(30, 5000);
+	unsigned int amount = (unsigned int)stress_amount(10, 5000);
 
 	for (unsigned int i = 0; !stress_done(i, amount); i++) {
 		pid_t pid = fork();
@@ -322,7 +322,7 @@ static void *interrupt(void *main_thread)
 
 static void forks_in_handlers_that_interrupt_malloc(void)
 {
-	unsigned int amount = (unsigned int)stress_amount(150, 5000), last = 0;
+	unsigned int amount = (unsigned int)stress_amount(50, 5000), last = 0;
 	struct sigaction act = { .sa_handler = fork_in_handler };
 	pthread_t self = pthread_self(), thread;
 	struct rng rng = { stress_seed() };
